@@ -15,7 +15,7 @@ function(sinter_folder name)
     # Release builds are for size, but for what sinter_fast names. No exception passes through C: what would unwind it is a tenth of the
     # library; debug builds keep it for backtraces. gcc leaves in loops what takes registers to move, hence code to save them (1 %).
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${SINTER_SMALL};-ffunction-sections;-fdata-sections;-fno-asynchronous-unwind-tables>
-      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;${SINTER_NO_MOTION}>)
+      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;$<$<BOOL:${SINTER_HAS_ALIGN_DATA}>:-malign-data=abi>;${SINTER_NO_MOTION}>)
     set_property(GLOBAL APPEND PROPERTY SINTER_OBJECTS $<TARGET_OBJECTS:${name}>)
   endif()
 endfunction()

@@ -5,7 +5,6 @@
 
 typedef struct ctext {
   const dialect *d;
-  dialect_index index;
   const kir_kernel *k;
   ir_arena *arena;
   ir_text out;
@@ -18,6 +17,7 @@ typedef struct ctext {
   uint32_t open_count;
   snt_diag *diag;
   snt_result result; /* sticky */
+  dialect_index index;
 } ctext;
 
 /* What the escapes of one expansion refer to. */

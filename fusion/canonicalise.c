@@ -50,8 +50,7 @@ static uint32_t merge_reshapes(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node), *inner = ir_at(r->to, r->args[0]);
   if (n->op != IR_OP_reshape || n->arity != 1 || inner->op != IR_OP_reshape) return 0;
   const uint32_t operand = ir_arg(r->to, r->args[0], 0);
-  const ir_attr_value shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
-  return rebuild_view(r, IR_OP_reshape, operand, 1, &shape);
+  return rebuild_reshape(r, operand, n->type.rank, n->type.dims);
 }
 
 /* gather at a known place is a slice. */
@@ -76,9 +75,7 @@ static uint32_t gather_is_slice(rebuild *r) {
   memcpy(sizes, data->dims, sizeof sizes);
   starts[axis] = at;
   sizes[axis] = 1;
-  const ir_attr_value attrs[] = {{IR_ATTR_sizes, data->rank, sizes}, {IR_ATTR_starts, data->rank, starts}},
-                      shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
-  return rebuild_view(r, IR_OP_reshape, rebuild_view(r, IR_OP_slice, r->args[0], 2, attrs), 1, &shape);
+  return rebuild_reshape(r, rebuild_slice(r, r->args[0], data->rank, starts, sizes, NULL), n->type.rank, n->type.dims);
 }
 
 /* A splat needs no shape: pointwise operators take it as a scalar. */
@@ -130,8 +127,7 @@ static uint32_t shrink_const(rebuild *r) {
     const uint32_t made = ir_add_const(r->to, &small, &payload);
     ir_expr axes[SNT_MAX_RANK];
     for (uint32_t i = 0; i < n->type.rank; i++) axes[i] = i;
-    const ir_attr_value attrs[] = {{IR_ATTR_axes, n->type.rank, axes}, {IR_ATTR_shape, n->type.rank, n->type.dims}};
-    return rebuild_view(r, IR_OP_broadcast, made, 2, attrs);
+    return rebuild_broadcast(r, made, n->type.rank, axes, n->type.rank, n->type.dims);
   }
   return 0;
 }
@@ -153,8 +149,7 @@ static uint32_t splat_of_one(rebuild *r) {
   const ir_tensor scalar = {.dtype = n->type.dtype};
   const uint32_t made = ir_add_const(r->to, &scalar, &payload);
   if (!n->type.rank) return made;
-  const ir_attr_value shape = {IR_ATTR_shape, n->type.rank, n->type.dims};
-  return rebuild_view(r, IR_OP_reshape, made, 1, &shape);
+  return rebuild_reshape(r, made, n->type.rank, n->type.dims);
 }
 
 /* A concatenation of more than a kernel can bind is one of concatenations, each as wide as can be. */
@@ -183,7 +178,7 @@ static uint32_t turned_forwards(rebuild *r, uint32_t node, uint32_t axis) {
     ir_expr perm[SNT_MAX_RANK];
     memcpy(perm, ir_attr_ints(r->to, node, IR_ATTR_perm, &count), n->type.rank * sizeof *perm);
     const uint32_t below = turned_forwards(r, ir_arg(r->to, node, 0), (uint32_t)perm[axis]);
-    return below ? rebuild_view(r, IR_OP_transpose, below, 1, &(ir_attr_value){IR_ATTR_perm, count, perm}) : 0;
+    return below ? rebuild_transpose(r, below, count, perm) : 0;
   }
   const ir_expr *old = n->op == IR_OP_slice ? ir_attr_ints(r->to, node, IR_ATTR_steps, &count) : NULL;
   const ir_tensor *operand = old ? &ir_at(r->to, ir_arg(r->to, node, 0))->type : NULL;
@@ -193,8 +188,7 @@ static uint32_t turned_forwards(rebuild *r, uint32_t node, uint32_t axis) {
   memcpy(starts, ir_attr_ints(r->to, node, IR_ATTR_starts, &count), count * sizeof *starts);
   memcpy(sizes, n->type.dims, count * sizeof *sizes);
   starts[axis] = 0, steps[axis] = 1;
-  const ir_attr_value attrs[] = {{IR_ATTR_sizes, count, sizes}, {IR_ATTR_starts, count, starts}, {IR_ATTR_steps, count, steps}};
-  return rebuild_view(r, IR_OP_slice, ir_arg(r->to, node, 0), IR_COUNT(attrs), attrs);
+  return rebuild_slice(r, ir_arg(r->to, node, 0), count, starts, sizes, steps);
 }
 
 /* Turned twice is not turned. */
@@ -227,9 +221,7 @@ static uint32_t scan_from_end(rebuild *r) {
   ir_expr starts[SNT_MAX_RANK] = {0}, steps[SNT_MAX_RANK];
   for (uint32_t i = 0; i < n->type.rank; i++) steps[i] = i == (uint32_t)axis ? expr_int(r->to->pool, -1) : 1;
   starts[axis] = expr_sub(r->to->pool, n->type.dims[axis], 1);
-  const ir_attr_value turned[] = {
-      {IR_ATTR_sizes, n->type.rank, n->type.dims}, {IR_ATTR_starts, n->type.rank, starts}, {IR_ATTR_steps, n->type.rank, steps}};
-  return rebuild_view(r, IR_OP_slice, scan, IR_COUNT(turned), turned);
+  return rebuild_slice(r, scan, n->type.rank, starts, n->type.dims, steps);
 }
 
 static bool same_attrs(const ir_graph *g, const ir_node *a, const ir_node *b) {

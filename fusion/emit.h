@@ -48,6 +48,16 @@ typedef struct emit {
   expr_pool *x;
   ir_arena *arena;
   kir_kernel *k;
+  /* What every function asks for lies near the front, where an instruction reaches it with one byte. */
+  uint32_t depth;           /* open loops and ifs */
+  uint32_t lane_var, lanes; /* pool variable number and vector width; lanes 1: none */
+  bool stream;              /* stores of outputs are streaming */
+  bool same;                /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
+  bool quads;               /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */
+  bool offsets; /* reads at the same conditions that lie a literal apart share the choice, and their addresses have room for the literal */
+  bool near, near_storage; /* no read of texels, of storage is guarded: outside, the last one is read */
+  bool failed;
+  uint32_t failed_node;   /* the value that has no emission, 0: host memory */
   IR_VEC(uint32_t) slots; /* slot -> plan buffer */
   IR_VEC(uint8_t) access; /* slot -> KIR_READ | KIR_WRITE */
   IR_VEC(emit_scalar) scalars;
@@ -56,15 +66,6 @@ typedef struct emit {
   IR_VEC(emit_index) indices;
   IR_VEC(uint32_t) open_ifs;
   uint32_t buckets[EMIT_BUCKETS]; /* newest memo of each hash; UINT32_MAX: none */
-  uint32_t depth;                 /* open loops and ifs */
-  uint32_t lane_var, lanes;       /* pool variable number and vector width; lanes 1: none */
-  bool stream;                    /* stores of outputs are streaming */
-  bool same;                      /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
-  bool quads;                     /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */
-  bool offsets; /* reads at the same conditions that lie a literal apart share the choice, and their addresses have room for the literal */
-  bool near, near_storage; /* no read of texels, of storage is guarded: outside, the last one is read */
-  bool failed;
-  uint32_t failed_node; /* the value that has no emission, 0: host memory */
 } emit;
 
 /* ---- kernel and step ---- */
@@ -101,6 +102,7 @@ typedef struct emit_loop_info {
   uint32_t *carried;
 } emit_loop_info;
 ir_expr emit_loop(emit *, const emit_loop_info *);
+ir_expr emit_steps(emit *, const char *name, ir_expr lo, ir_expr hi, int64_t step); /* whole ones, as those by 1 are, that carry nothing */
 void emit_loop_end(emit *, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results);
 /* A whole loop: what its body computes in one trip and asks for in the next is carried. The body is emitted twice, the first time for nothing. */
 typedef void emit_slide_body(emit *, void *user, ir_expr variable);

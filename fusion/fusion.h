@@ -161,10 +161,10 @@ typedef struct fusion_pitch {
 /* The context every pass receives. */
 typedef struct fusion_context {
   const fusion_options *options;
-  ir_arena *arena;       /* of the compile: groups, decisions, kernels, plan */
-  ir_graph *graph;       /* the working graph; a pass may replace it */
-  const ir_graph *given; /* what the caller compiles: the types of its ports; null in a body */
-  uint32_t *group_of;    /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
+  ir_arena *arena; /* of the compile: groups, decisions, kernels, plan */
+  ir_graph *graph; /* the working graph; a pass may replace it */
+  ir_plan *plan;
+  uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
@@ -181,8 +181,8 @@ typedef struct fusion_context {
   IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
   IR_VEC(fusion_asked) asked;
-  bool asking, peeked; /* `asked` is kept; the data of a constant has decided something since */
-  ir_plan *plan;
+  bool asking, peeked;                  /* `asked` is kept; the data of a constant has decided something since */
+  const ir_graph *given;                /* what the caller compiles: the types of its ports; null in a body */
   IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
   IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
   const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */

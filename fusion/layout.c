@@ -36,7 +36,7 @@ static uint32_t transpose(rebuild *r, uint32_t inner, uint32_t rank, const uint3
     same &= perm[i] == i;
   }
   if (same) return inner;
-  return rebuild_view(r, IR_OP_transpose, inner, 1, &(ir_attr_value){IR_ATTR_perm, rank, axes});
+  return rebuild_transpose(r, inner, rank, axes);
 }
 
 /* What computes the old node's value bears its name. */
@@ -215,7 +215,7 @@ static uint32_t sink_reshape(rebuild *r) {
     for (uint32_t k = 0; k < count; k++)
       for (uint32_t o = runs[k].to[0]; at[k] == place && o < runs[k].to[1]; o++) perm[o] = rank, dims[rank++] = n->type.dims[o];
   if (!count || rank != n->type.rank) return 0;
-  const uint32_t made = rebuild_view(r, IR_OP_reshape, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
+  const uint32_t made = rebuild_reshape(r, h.inner, rank, dims);
   return give(r, made, rank, perm);
 }
 
@@ -226,7 +226,7 @@ static uint32_t sink_broadcast(rebuild *r) {
   ir_expr dims[SNT_MAX_RANK];
   if (n->op != IR_OP_broadcast || !look_through(r, r->args[0], &h) || h.rank != n->type.rank) return 0;
   for (uint32_t i = 0; i < h.rank; i++) dims[h.perm[i]] = n->type.dims[i];
-  const uint32_t made = rebuild_view(r, IR_OP_broadcast, h.inner, 1, &(ir_attr_value){IR_ATTR_shape, h.rank, dims});
+  const uint32_t made = rebuild_broadcast(r, h.inner, 0, NULL, h.rank, dims);
   return give(r, made, h.rank, h.perm);
 }
 
@@ -372,7 +372,7 @@ static bool merge_pair(rebuild *r, product *p) {
     memcpy(shape, t.dims, sizeof shape);
     shape[at] = expr_mul(r->to->pool, shape[at], shape[at + 1]);
     drop_axis(shape, &rank, (uint32_t)at + 1);
-    p->args[o] = rebuild_view(r, IR_OP_reshape, p->args[o], 1, &(ir_attr_value){IR_ATTR_shape, rank, shape});
+    p->args[o] = rebuild_reshape(r, p->args[o], rank, shape);
     drop_axis(p->labels[o], &p->rank[o], (uint32_t)at + 1);
     drop_axis(p->out, &p->out_rank, i + 1);
     return true;
@@ -400,7 +400,7 @@ static uint32_t place_contract(rebuild *r) {
     name_after_old(r, made);
     ir_expr dims[SNT_MAX_RANK];
     for (uint32_t i = 0; i < n->type.rank; i++) dims[p.perm[i]] = n->type.dims[i];
-    made = rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, dims});
+    made = rebuild_reshape(r, made, n->type.rank, dims);
   }
   return give(r, made, n->type.rank, p.perm);
 }

@@ -46,7 +46,7 @@ static bool read_factor(rebuild *r, uint32_t node, factor *f) {
   }
   const ir_expr extent = ir_tensor_elements(g->pool, &type);
   const bool flat = type.rank == (f->axis == ALL ? 0 : 1);
-  f->node = flat ? from : rebuild_view(r, IR_OP_reshape, from, 1, &(ir_attr_value){IR_ATTR_shape, f->axis == ALL ? 0 : 1, &extent});
+  f->node = flat ? from : rebuild_reshape(r, from, f->axis == ALL ? 0 : 1, &extent);
   return f->node != 0;
 }
 
@@ -137,8 +137,7 @@ static uint32_t padded_with(rebuild *r, uint32_t view, const codes *c, uint32_t 
   ir_graph *g = r->to;
   const uint32_t one = ir_add_splat(g, SNT_U8, 1);
   const ir_tensor *from = &ir_at(g, c->bytes)->type;
-  const ir_attr_value shape = {IR_ATTR_shape, from->rank, from->dims};
-  codes ones = {.bytes = rebuild_view(r, IR_OP_broadcast, one, 1, &shape)};
+  codes ones = {.bytes = rebuild_broadcast(r, one, 0, NULL, from->rank, from->dims)};
   uint32_t zero = ir_add_cast(g, c->zero.node, SNT_I32);
   if (c->shift) zero = ir_add2(g, IR_OP_add, zero, ir_add_splat(g, SNT_I32, c->shift));
   const uint32_t inside = ones.bytes ? view_of_bytes(r, view, &ones) : 0;
@@ -287,9 +286,8 @@ static uint32_t spread(product *p, uint32_t value, uint32_t rank, const ir_expr 
     perm[count] = at, axes[count++] = d;
   }
   if (!rank) return value;
-  if (!ordered) value = rebuild_view(p->r, IR_OP_transpose, value, 1, &(ir_attr_value){IR_ATTR_perm, rank, perm});
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, count, axes}, {IR_ATTR_shape, shape->rank, shape->dims}};
-  return rebuild_view(p->r, IR_OP_broadcast, value, IR_COUNT(attrs), attrs);
+  if (!ordered) value = rebuild_transpose(p->r, value, rank, perm);
+  return rebuild_broadcast(p->r, value, count, axes, shape->rank, shape->dims);
 }
 
 static uint32_t spread_factor(product *p, uint32_t side, const factor *f, uint32_t node) {

@@ -35,6 +35,24 @@ uint32_t rebuild_view(rebuild *r, ir_op op, uint32_t operand, uint32_t attr_coun
   return ir_add_node(r->to, op, 1, &operand, attr_count, attrs, NULL);
 }
 
+uint32_t rebuild_reshape(rebuild *r, uint32_t operand, uint32_t rank, const ir_expr *dims) {
+  return rebuild_view(r, IR_OP_reshape, operand, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
+}
+
+uint32_t rebuild_transpose(rebuild *r, uint32_t operand, uint32_t rank, const ir_expr *perm) {
+  return rebuild_view(r, IR_OP_transpose, operand, 1, &(ir_attr_value){IR_ATTR_perm, rank, perm});
+}
+
+uint32_t rebuild_broadcast(rebuild *r, uint32_t operand, uint32_t count, const ir_expr *axes, uint32_t rank, const ir_expr *dims) {
+  const ir_attr_value attrs[] = {{IR_ATTR_shape, rank, dims}, {IR_ATTR_axes, count, axes}};
+  return rebuild_view(r, IR_OP_broadcast, operand, axes ? 2 : 1, attrs);
+}
+
+uint32_t rebuild_slice(rebuild *r, uint32_t operand, uint32_t rank, const ir_expr *starts, const ir_expr *sizes, const ir_expr *steps) {
+  const ir_attr_value attrs[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
+  return rebuild_view(r, IR_OP_slice, operand, steps ? 3 : 2, attrs);
+}
+
 uint32_t rebuild_with(rebuild *r, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced) {
   const ir_node *n = ir_at(r->from, r->node);
   ir_attr_value attrs[IR_ATTR_COUNT];

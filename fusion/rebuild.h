@@ -24,4 +24,10 @@ uint32_t rebuild_wide(rebuild *, uint32_t node); /* a value of `to` as f32, cast
 /* The node at hand on other operands, with its attributes, of which `replaced` take the place of those with the same key. */
 uint32_t rebuild_with(rebuild *, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced);
 uint32_t rebuild_view(rebuild *, ir_op, uint32_t operand, uint32_t attr_count, const ir_attr_value *);
+uint32_t rebuild_reshape(rebuild *, uint32_t operand, uint32_t rank, const ir_expr *dims);
+uint32_t rebuild_transpose(rebuild *, uint32_t operand, uint32_t rank, const ir_expr *perm);
+/* `axes`: of the result, one an axis of the operand; null: the last ones. */
+uint32_t rebuild_broadcast(rebuild *, uint32_t operand, uint32_t count, const ir_expr *axes, uint32_t rank, const ir_expr *dims);
+uint32_t rebuild_slice(rebuild *, uint32_t operand, uint32_t rank, const ir_expr *starts, const ir_expr *sizes,
+                       const ir_expr *steps); /* null: by 1 */
 #endif

@@ -90,7 +90,7 @@ ir_expr schedule_units(emit *e, ir_expr units, int64_t elements, ir_expr *groups
     int64_t per;
     *groups = schedule_split_work(e->c, units, elements, &per);
     const ir_expr lo = expr_mul(x, emit_group(e, *groups), expr_int(x, per));
-    return emit_loop(e, &(emit_loop_info){.name = "u", .lo = lo, .hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units), .step = 1});
+    return emit_steps(e, "u", lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), units), 1);
   }
   const cost_profile *p = e->c->options->profile;
   uint32_t items = (uint32_t)p->group_items;

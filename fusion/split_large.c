@@ -107,8 +107,7 @@ static uint32_t gather_part(rebuild *r, const cut *c, int64_t first, uint32_t be
   uint32_t here = ir_add2(r->to, IR_OP_ge, index, at);
   ir_expr axes[SNT_MAX_RANK];
   for (uint32_t i = 0; i < shape.rank; i++) axes[i] = axis + i;
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, shape.rank, axes}, {IR_ATTR_shape, n->type.rank, n->type.dims}};
-  if (n->type.rank) here = rebuild_view(r, IR_OP_broadcast, here, IR_COUNT(attrs), attrs);
+  if (n->type.rank) here = rebuild_broadcast(r, here, shape.rank, axes, n->type.rank, n->type.dims);
   return here ? ir_add3(r->to, IR_OP_select, here, value, below) : 0;
 }
 

@@ -19,14 +19,8 @@ static bool is_nibble(int32_t dtype) { return dtype == SNT_I4 || dtype == SNT_U4
 
 /* ---- nodes ---- */
 
-static uint32_t two(rebuild *r, ir_op op, uint32_t a, uint32_t b) {
-  const uint32_t args[2] = {a, b};
-  return ir_add_node(r->to, op, 2, args, 0, NULL, NULL);
-}
-#define two(r, op, a, b) IR_LAST_FIRST_2(two, a, b, r, op)
-
 static uint32_t with(rebuild *r, ir_op op, uint32_t a, double literal) {
-  return two(r, op, a, ir_add_splat(r->to, ir_at(r->to, a)->type.dtype, literal));
+  return ir_add2(r->to, op, a, ir_add_splat(r->to, ir_at(r->to, a)->type.dtype, literal));
 }
 
 static uint32_t as_type(rebuild *r, ir_op op, uint32_t a, int32_t dtype) {
@@ -34,12 +28,6 @@ static uint32_t as_type(rebuild *r, ir_op op, uint32_t a, int32_t dtype) {
   const ir_attr_value attr = {IR_ATTR_dtype, 1, &to};
   return ir_at(r->to, a)->type.dtype == dtype ? a : ir_add_node(r->to, op, 1, &a, 1, &attr, NULL);
 }
-
-static uint32_t pick(rebuild *r, uint32_t condition, uint32_t a, uint32_t b) {
-  const uint32_t args[3] = {condition, a, b};
-  return ir_add_node(r->to, IR_OP_select, 3, args, 0, NULL, NULL);
-}
-#define pick(r, condition, a, b) IR_LAST_FIRST_3(pick, condition, a, b, r)
 
 static uint32_t number(rebuild *r, double value) { return ir_add_splat(r->to, SNT_U32, value); }
 
@@ -49,15 +37,15 @@ static uint32_t float_of_byte(rebuild *r, uint32_t byte, const small_float *f) {
   const uint32_t shift = 23u - f->man, code = as_type(r, IR_OP_cast, byte, SNT_U32), body = with(r, IR_OP_and, code, 0x7f);
   const uint32_t normal = with(r, IR_OP_add, with(r, IR_OP_shl, body, shift), (double)((127u - f->bias) << 23));
   const uint32_t small = with(r, IR_OP_mul, as_type(r, IR_OP_cast, body, SNT_F32), 1.0 / (double)(UINT64_C(1) << (f->bias - 1 + f->man)));
-  uint32_t bits = pick(r, with(r, IR_OP_lt, body, 1 << f->man), as_type(r, IR_OP_bitcast, small, SNT_U32), normal);
+  uint32_t bits = ir_add3(r->to, IR_OP_select, with(r, IR_OP_lt, body, 1 << f->man), as_type(r, IR_OP_bitcast, small, SNT_U32), normal);
   if (f->unsigned_zero) {
-    bits = pick(r, with(r, IR_OP_eq, code, 0x80), number(r, 0x7fc00000), bits);
+    bits = ir_add3(r->to, IR_OP_select, with(r, IR_OP_eq, code, 0x80), number(r, 0x7fc00000), bits);
   } else { /* beyond the largest: an infinity where there is room for one below the NaNs */
-    if (f->nan > f->top + 1) bits = pick(r, with(r, IR_OP_eq, body, f->top + 1), number(r, 0x7f800000), bits);
-    bits = pick(r, with(r, IR_OP_ge, body, f->nan > f->top + 1 ? f->top + 2 : f->nan), number(r, 0x7fc00000), bits);
+    if (f->nan > f->top + 1) bits = ir_add3(r->to, IR_OP_select, with(r, IR_OP_eq, body, f->top + 1), number(r, 0x7f800000), bits);
+    bits = ir_add3(r->to, IR_OP_select, with(r, IR_OP_ge, body, f->nan > f->top + 1 ? f->top + 2 : f->nan), number(r, 0x7fc00000), bits);
   }
   const uint32_t sign = with(r, IR_OP_shl, with(r, IR_OP_and, code, 0x80), 24);
-  return as_type(r, IR_OP_bitcast, two(r, IR_OP_or, bits, sign), SNT_F32);
+  return as_type(r, IR_OP_bitcast, ir_add2(r->to, IR_OP_or, bits, sign), SNT_F32);
 }
 
 static uint32_t whole_of_byte(rebuild *r, uint32_t byte, int32_t dtype) {
@@ -75,10 +63,9 @@ static uint32_t from_byte(rebuild *r, uint32_t byte, int32_t dtype) {
 static uint32_t narrowed(rebuild *r, uint32_t value) {
   const uint32_t near = as_type(r, IR_OP_cast, value, SNT_F32), back = as_type(r, IR_OP_cast, near, SNT_F64);
   const uint32_t bits = as_type(r, IR_OP_bitcast, near, SNT_U32);
-  const uint32_t sizes[2] = {ir_add_node(r->to, IR_OP_abs, 1, &back, 0, NULL, NULL),
-                             ir_add_node(r->to, IR_OP_abs, 1, &value, 0, NULL, NULL)};
-  const uint32_t cut = pick(r, two(r, IR_OP_gt, sizes[0], sizes[1]), with(r, IR_OP_sub, bits, 1), bits);
-  const uint32_t odd = pick(r, two(r, IR_OP_ne, back, value), with(r, IR_OP_or, cut, 1), bits);
+  const uint32_t sizes[2] = {ir_add1(r->to, IR_OP_abs, back), ir_add1(r->to, IR_OP_abs, value)};
+  const uint32_t cut = ir_add3(r->to, IR_OP_select, ir_add2(r->to, IR_OP_gt, sizes[0], sizes[1]), with(r, IR_OP_sub, bits, 1), bits);
+  const uint32_t odd = ir_add3(r->to, IR_OP_select, ir_add2(r->to, IR_OP_ne, back, value), with(r, IR_OP_or, cut, 1), bits);
   return as_type(r, IR_OP_bitcast, odd, SNT_F32);
 }
 
@@ -86,15 +73,15 @@ static uint32_t byte_of_float(rebuild *r, uint32_t value, const small_float *f) 
   const uint32_t shift = 23u - f->man, least = (128u - f->bias) << 23;
   const uint32_t bits = as_type(r, IR_OP_bitcast, value, SNT_U32), size = with(r, IR_OP_and, bits, 0x7fffffff);
   const uint32_t even = with(r, IR_OP_and, with(r, IR_OP_shr, size, shift), 1);
-  const uint32_t rounded = two(r, IR_OP_add, with(r, IR_OP_add, size, (1 << (shift - 1)) - 1), even);
+  const uint32_t rounded = ir_add2(r->to, IR_OP_add, with(r, IR_OP_add, size, (1 << (shift - 1)) - 1), even);
   const uint32_t normal = with(r, IR_OP_sub, with(r, IR_OP_shr, rounded, shift), (127 - f->bias) << f->man);
   const uint32_t units = with(r, IR_OP_mul, as_type(r, IR_OP_bitcast, size, SNT_F32), (double)(UINT64_C(1) << (f->bias - 1 + f->man)));
-  const uint32_t small = as_type(r, IR_OP_cast, ir_add_node(r->to, IR_OP_round, 1, &units, 0, NULL, NULL), SNT_U32);
-  uint32_t code = with(r, IR_OP_min, pick(r, with(r, IR_OP_lt, size, least), small, normal), f->top);
-  code = pick(r, with(r, IR_OP_gt, size, 0x7f800000), number(r, f->nan), code);
+  const uint32_t small = as_type(r, IR_OP_cast, ir_add1(r->to, IR_OP_round, units), SNT_U32);
+  uint32_t code = with(r, IR_OP_min, ir_add3(r->to, IR_OP_select, with(r, IR_OP_lt, size, least), small, normal), f->top);
+  code = ir_add3(r->to, IR_OP_select, with(r, IR_OP_gt, size, 0x7f800000), number(r, f->nan), code);
   uint32_t sign = with(r, IR_OP_and, with(r, IR_OP_shr, bits, 24), 0x80);
-  if (f->unsigned_zero) sign = pick(r, with(r, IR_OP_eq, code, 0), number(r, 0), sign);
-  return as_type(r, IR_OP_cast, two(r, IR_OP_or, code, sign), SNT_U8);
+  if (f->unsigned_zero) sign = ir_add3(r->to, IR_OP_select, with(r, IR_OP_eq, code, 0), number(r, 0), sign);
+  return as_type(r, IR_OP_cast, ir_add2(r->to, IR_OP_or, code, sign), SNT_U8);
 }
 
 /* Integers wrap, floats saturate. */

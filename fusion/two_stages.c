@@ -39,14 +39,12 @@ static uint32_t in_two_stages(rebuild *r) {
   for (uint32_t i = 0; i < first; i++) dims[i] = operand->dims[i];
   dims[first] = parts;
   dims[first + 1] = length / parts;
-  const ir_attr_value shape = {IR_ATTR_shape, first + 2, dims};
   const int64_t inner = first + 1, outer = first;
-  const uint32_t split = rebuild_view(r, IR_OP_reshape, r->args[0], 1, &shape);
+  const uint32_t split = rebuild_reshape(r, r->args[0], first + 2, dims);
   const uint32_t partial = ir_add_axes(r->to, (ir_op)n->op, split, 1, &inner, false);
   r->to->nodes.at[partial].origin = n->origin;
   const uint32_t whole = ir_add_axes(r->to, (ir_op)n->op, partial, 1, &outer, false);
-  const ir_attr_value result = {IR_ATTR_shape, n->type.rank, n->type.dims};
-  return rebuild_view(r, IR_OP_reshape, whole, 1, &result);
+  return rebuild_reshape(r, whole, n->type.rank, n->type.dims);
 }
 
 static const rebuild_rule rules[] = {in_two_stages};

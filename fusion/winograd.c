@@ -184,9 +184,7 @@ static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const ir_attr_value 
   return made;
 }
 
-static uint32_t reshape(rebuild *r, uint32_t a, uint32_t rank, const ir_expr *dims) {
-  return a ? rebuild_view(r, IR_OP_reshape, a, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims}) : 0;
-}
+static uint32_t reshape(rebuild *r, uint32_t a, uint32_t rank, const ir_expr *dims) { return a ? rebuild_reshape(r, a, rank, dims) : 0; }
 
 /* The source with as much more padding as whole tiles need, one `pad` in all. */
 static uint32_t extend_source(rebuild *r, const conv *v, const winograd_form *f) {
@@ -208,9 +206,8 @@ static uint32_t extend_source(rebuild *r, const conv *v, const winograd_form *f)
 /* The first rows and columns of [n, rows of whole tiles, columns of whole tiles, outputs], shape of the convolution. */
 static uint32_t crop(rebuild *r, uint32_t a, const ir_expr *dims) {
   static const ir_expr starts[4] = {0}, steps[4] = {1, 1, 1, 1};
-  const ir_attr_value attrs[] = {{IR_ATTR_sizes, 4, dims}, {IR_ATTR_starts, 4, starts}, {IR_ATTR_steps, 4, steps}};
   if (!a || ir_same_shape(&ir_at(r->to, a)->type, &ir_at(r->from, r->node)->type)) return a;
-  return rebuild_view(r, IR_OP_slice, a, IR_COUNT(attrs), attrs);
+  return rebuild_slice(r, a, 4, starts, dims, steps);
 }
 
 /* [n, tiles down, tiles across, c, a, a] */

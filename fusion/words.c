@@ -122,7 +122,7 @@ static uint32_t stored_bytes(rebuild *r, uint32_t node, uint32_t axis) {
   for (uint32_t d = 0; d < t.rank; d++) there[d] = d < axis ? d : d + 1;
   there[t.rank - 1] = axis;
   more[t.rank - 1] = expr_sub(r->to->pool, expr_mul(r->to->pool, words_in(r->to, t.dims[axis]), WORD), t.dims[axis]);
-  uint32_t made = axis + 1 == t.rank ? node : rebuild_view(r, IR_OP_transpose, node, 1, &(ir_attr_value){IR_ATTR_perm, t.rank, there});
+  uint32_t made = axis + 1 == t.rank ? node : rebuild_transpose(r, node, t.rank, there);
   const ir_attr_value around[] = {{IR_ATTR_high, t.rank, more}, {IR_ATTR_low, t.rank, none}};
   if (more[t.rank - 1] != 0) made = rebuild_view(r, IR_OP_pad, made, IR_COUNT(around), around);
   if (made != node) ir_add_contract(r->to, IR_KEEP, 1, &made);
@@ -135,7 +135,7 @@ static uint32_t stored_words(rebuild *r, uint32_t node, uint32_t axis) {
   ir_expr back[SNT_MAX_RANK];
   for (uint32_t d = 0; d < rank; d++) back[d] = d < axis ? d : (ir_expr)d - 1;
   back[axis] = rank - 1;
-  return axis + 1 == rank ? words : rebuild_view(r, IR_OP_transpose, words, 1, &(ir_attr_value){IR_ATTR_perm, rank, back});
+  return axis + 1 == rank ? words : rebuild_transpose(r, words, rank, back);
 }
 
 static uint32_t words_of(rebuild *r, uint32_t node, uint32_t axis) {

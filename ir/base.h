@@ -70,8 +70,10 @@ ir_arena_mark ir_arena_here(const ir_arena *);
 void ir_arena_rewind(ir_arena *, ir_arena_mark); /* frees what came after the mark */
 void ir_arena_free(ir_arena *);                  /* everything; the arena can be used again */
 void ir_arena_clear(ir_arena *);                 /* the same, but the newest block is kept for what comes */
-#define IR_NEW(arena, T) ((T *)ir_arena_take((arena), sizeof(T), _Alignof(T)))
-#define IR_NEW_ARRAY(arena, T, n) ((T *)ir_arena_take((arena), sizeof(T) * (size_t)(n), _Alignof(T)))
+/* The same of whole objects, whose alignment divides their size: to the largest power of two that does, at most 16. */
+void *ir_arena_new(ir_arena *, size_t size);
+#define IR_NEW(arena, T) ((T *)ir_arena_new((arena), sizeof(T)))
+#define IR_NEW_ARRAY(arena, T, n) ((T *)ir_arena_new((arena), sizeof(T) * (size_t)(n)))
 const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
 
 /* ---- growable arrays in an arena: what lies beyond `count` is not set ---- */
@@ -80,14 +82,13 @@ const snt_host_alloc *ir_host_malloc(void); /* the default allocator */
     T *at;                    \
     uint32_t count, capacity; \
   }
-bool ir_vec_grow(ir_arena *, void **at, uint32_t count, uint32_t *capacity, size_t item);
+/* `vec`: an IR_VEC of elements of `item` bytes. Twice the room, or some. */
+bool ir_vec_grow(ir_arena *, void *vec, size_t item);
 /* Room for `wanted` elements in all, so that what is known to come moves nothing. */
-bool ir_vec_reserve(ir_arena *, void **at, uint32_t count, uint32_t *capacity, uint32_t wanted, size_t item);
-#define IR_RESERVE(arena, v, wanted) ir_vec_reserve((arena), (void **)&(v)->at, (v)->count, &(v)->capacity, (wanted), sizeof *(v)->at)
-#define IR_PUSH(arena, v, ...)                                                                                          \
-  (((v)->count < (v)->capacity || ir_vec_grow((arena), (void **)&(v)->at, (v)->count, &(v)->capacity, sizeof *(v)->at)) \
-       ? ((v)->at[(v)->count++] = (__VA_ARGS__), true)                                                                  \
-       : false)
+bool ir_vec_reserve(ir_arena *, void *vec, uint32_t wanted, size_t item);
+#define IR_RESERVE(arena, v, wanted) ir_vec_reserve((arena), (v), (wanted), sizeof *(v)->at)
+#define IR_PUSH(arena, v, ...) \
+  (((v)->count < (v)->capacity || ir_vec_grow((arena), (v), sizeof *(v)->at)) ? ((v)->at[(v)->count++] = (__VA_ARGS__), true) : false)
 
 /* ---- sticky text buffer ---- */
 typedef struct ir_text {

@@ -34,13 +34,14 @@ extern const kir_op_info kir_ops[KIR_OP_COUNT];
 
 /* Types: base is a SNT_ dtype (F32 F16 BF16 F64 I8..U64 BOOL), lanes 1 2 3 4 8 16. frag: 0, or 1 a, 2 b, 3 c matrix fragment. */
 typedef struct kir_type {
-  uint8_t base, lanes, frag;
+  uint8_t base, lanes;
+  uint16_t frag; /* two bytes, so that a type has four, which a register takes as they are: three are put together one by one */
 } kir_type;
 static inline kir_type kir_t(int32_t base, uint32_t lanes) {
   kir_type t = {(uint8_t)base, (uint8_t)lanes, 0};
   return t;
 }
-static inline bool kir_same(kir_type a, kir_type b) { return a.base == b.base && a.lanes == b.lanes && a.frag == b.frag; }
+static inline bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 typedef enum { KIR_GLOBAL, KIR_IMAGE, KIR_LOCAL, KIR_PRIVATE, KIR_SCRATCH, KIR_CONSTANT } kir_space;
 enum { KIR_READ = 1, KIR_WRITE = 2 }; /* access */

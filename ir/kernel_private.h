@@ -15,9 +15,8 @@ static inline bool kir_has_value(uint32_t op) { return op < KIR_OP_COUNT && kir_
 /* Room for an instruction of `args` operands, which may then be written in place. */
 static inline bool kir_room(kir_kernel *k, uint32_t args) {
   while (k->args.capacity - k->args.count < args)
-    if (!ir_vec_grow(k->arena, (void **)&k->args.at, k->args.count, &k->args.capacity, sizeof *k->args.at)) return false;
-  return k->insts.count < k->insts.capacity ||
-         ir_vec_grow(k->arena, (void **)&k->insts.at, k->insts.count, &k->insts.capacity, sizeof *k->insts.at);
+    if (!ir_vec_grow(k->arena, &k->args, sizeof *k->args.at)) return false;
+  return k->insts.count < k->insts.capacity || ir_vec_grow(k->arena, &k->insts, sizeof *k->insts.at);
 }
 /* From here on a pure instruction equal to one shortly before it, in the same region, is that one. Passes that spell addresses and vectors out make most
    of theirs several times over, and all that follow would handle each until pass cse. */

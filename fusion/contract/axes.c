@@ -66,8 +66,7 @@ void contract_tile_loop(contraction *t, const contract_tiles *r, contract_tile_b
   expr_pool *x = e->x;
   int64_t literal;
   const bool one = expr_is_const(x, expr_sub(x, r->tiles[1], r->tiles[0]), &literal) && literal == 1;
-  const ir_expr tile = one ? r->tiles[0]
-                           : emit_loop(e, &(emit_loop_info){.name = r->name, .lo = r->tiles[0], .hi = r->tiles[1], .step = 1});
+  const ir_expr tile = one ? r->tiles[0] : emit_steps(e, r->name, r->tiles[0], r->tiles[1], 1);
   ir_expr at = expr_mul(x, tile, expr_int(x, r->step));
   if (!expr_is_const(x, r->extent, &literal) || literal % r->step) {
     const ir_expr moved = expr_min(x, at, expr_sub(x, r->extent, expr_int(x, r->step)));

@@ -126,7 +126,7 @@ void depthwise_fill_rows(depthwise *d) {
   const ir_expr end = expr_sub(x, expr_min(x, expr_add(x, d->rows, low), expr_add(x, top, expr_int(x, d->taps))), low);
   const map_access origin = depthwise_source_at(d, 0, 0, 0);
   memcpy(d->ring.origin, origin.at, sizeof d->ring.origin);
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first_row(d, top, low, needed), .hi = end, .step = 1});
+  const ir_expr v = emit_steps(e, "r", first_row(d, top, low, needed), end, 1);
   d->row = v;
   if (d->product) depthwise_make_row(d, v);
   else turn_row(d);

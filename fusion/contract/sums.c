@@ -306,7 +306,7 @@ bool contract_open_blocks(contraction *t, int64_t passes) {
   sums.align = 64;
   sums.dims[0] = (uint64_t)elements;
   t->blocks.sums = kir_memory_add(e->k, &sums);
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "z", .lo = 0, .hi = elements, .step = t->lanes, .whole = true});
+  const ir_expr v = emit_steps(e, "z", 0, elements, t->lanes);
   emit_use_lanes(e, t->lane_var[0], t->lanes);
   emit_store(e, t->blocks.sums, t->type.base, expr_add(e->x, v, t->lane_at[0]), emit_no_sum(e, kir_t(t->type.base, t->lanes)));
   emit_scalar_lanes(e);

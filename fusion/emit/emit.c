@@ -228,6 +228,10 @@ ir_expr emit_loop(emit *e, const emit_loop_info *info) {
   return v;
 }
 
+ir_expr emit_steps(emit *e, const char *name, ir_expr lo, ir_expr hi, int64_t step) {
+  return emit_loop(e, &(emit_loop_info){.name = name, .lo = lo, .hi = hi, .step = step, .whole = true});
+}
+
 void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *next, uint32_t *results) {
   if (e->x->failed || e->arena->failed) e->failed = true; /* then `variable` may be none */
   else kir_loop_end(e->k, e->x->vars.at[emit_var_number(e->x, variable)].user, count, next, results);

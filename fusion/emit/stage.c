@@ -152,7 +152,7 @@ typedef struct stage_sweep {
 static void sweep_inner(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_t lanes) {
   int64_t trips;
   if (expr_is_const(e->x, expr_sub(e->x, hi, lo), &trips) && trips == 0) return;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = lanes, .whole = true});
+  const ir_expr v = emit_steps(e, "c", lo, hi, lanes);
   s->at.at[s->inner] = emit_lanes(e, expr_add(e->x, s->info->origin[s->inner], v), lanes);
   emit_value(e, s->info->node, &s->at);
   if (!emit_find_stage(e, s->info->node, &s->at)) e->failed = true; /* what is not proven inside would never be stored */
@@ -207,7 +207,7 @@ static void sweep_axis(emit *e, stage_sweep *s, uint32_t axis) {
     sweep_axis(e, s, axis + 1);
     return;
   }
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = s->info->extent[axis], .step = 1});
+  const ir_expr v = emit_steps(e, "r", 0, s->info->extent[axis], 1);
   s->at.at[axis] = expr_add(e->x, s->info->origin[axis], v);
   sweep_axis(e, s, axis + 1);
   emit_loop_end(e, v, 0, NULL, NULL);
@@ -273,7 +273,7 @@ static void turn_axes(emit *e, stage_blocks *b, uint32_t number) {
     turn_axes(e, b, number + 1);
     return;
   }
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = extent, .step = block ? b->width : 1, .whole = block});
+  const ir_expr v = emit_steps(e, "r", 0, extent, block ? b->width : 1);
   b->at.at[axis] = expr_add(e->x, origin, v);
   if (last) turn_block(e, b, b->at.at[b->from], b->at.at[b->to]);
   else turn_axes(e, b, number + 1);

@@ -19,7 +19,7 @@ static double rank_of(const edge_queue *q, double saving) { return q->step > 0 ?
 
 bool group_push(fusion_context *c, edge_queue *q, edge e) {
   e.rank = rank_of(q, e.saving);
-  if (q->count == q->capacity && !ir_vec_grow(c->arena, (void **)&q->at, q->count, &q->capacity, sizeof e)) return false;
+  if (q->count == q->capacity && !ir_vec_grow(c->arena, q, sizeof e)) return false;
   uint32_t i = q->count++;
   for (; i && before(&e, &q->at[(i - 1) / 2]); i = (i - 1) / 2) q->at[i] = q->at[(i - 1) / 2];
   q->at[i] = e;

@@ -93,9 +93,8 @@ typedef struct edge {
   bool recompute;                       /* the producer is computed again in all its readers */
 } edge;
 typedef struct edge_queue {
-  edge *at;
-  double step; /* by which savings that are told apart differ */
-  uint32_t count, capacity;
+  IR_VEC(edge); /* a heap */
+  double step;  /* by which savings that are told apart differ */
 } edge_queue;
 /* The last word about two groups. */
 typedef struct group_pair {

@@ -34,10 +34,9 @@ static uint32_t spread_blocks(rebuild *r, uint32_t node, const ir_tensor *to) {
   uint32_t rank = from.rank;
   if (rank && axes[rank - 1] == n->type.rank - 1) {
     if (from.dims[rank - 1] != 1) return 0;
-    operand = rebuild_view(r, IR_OP_reshape, operand, 1, &(ir_attr_value){IR_ATTR_shape, --rank, from.dims});
+    operand = rebuild_reshape(r, operand, --rank, from.dims);
   }
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, rank, axes}, {IR_ATTR_shape, to->rank, to->dims}};
-  return rebuild_view(r, IR_OP_broadcast, operand, IR_COUNT(attrs), attrs);
+  return rebuild_broadcast(r, operand, rank, axes, to->rank, to->dims);
 }
 
 /* The value in the shape `to`. */
@@ -50,7 +49,7 @@ static uint32_t unfolded(rebuild *r, uint32_t node, const ir_tensor *to, uint32_
   const uint32_t spread = n->op == IR_OP_broadcast ? spread_blocks(r, node, to) : 0;
   if (spread) return spread;
   if (n->op == IR_OP_reshape && ir_same_shape(&ir_at(g, ir_arg(g, node, 0))->type, to)) return ir_arg(g, node, 0);
-  if (!depth || !is_elementwise(n)) return rebuild_view(r, IR_OP_reshape, node, 1, &(ir_attr_value){IR_ATTR_shape, to->rank, to->dims});
+  if (!depth || !is_elementwise(n)) return rebuild_reshape(r, node, to->rank, to->dims);
   for (uint32_t i = 0; i < arity; i++) args[i] = unfolded(r, ir_arg(g, node, i), to, depth - 1);
   return ir_add_retyped(g, node, args);
 }
@@ -61,5 +60,5 @@ uint32_t rewrite_fields(rebuild *r, uint32_t matrix) {
   const ir_tensor *found = is_elementwise(ir_at(r->to, rows)) ? find_fields(r->to, rows, DEPTH) : NULL;
   if (!found) return matrix;
   const ir_tensor to = *found;
-  return rebuild_view(r, IR_OP_reshape, unfolded(r, rows, &to, DEPTH), 1, &(ir_attr_value){IR_ATTR_shape, full.rank, full.dims});
+  return rebuild_reshape(r, unfolded(r, rows, &to, DEPTH), full.rank, full.dims);
 }

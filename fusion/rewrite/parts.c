@@ -43,7 +43,7 @@ static bool divides(const parts *p, uint32_t node, uint32_t depth, bool *found) 
 }
 
 static uint32_t shaped(const parts *p, uint32_t node, uint32_t rank, const ir_expr *dims) {
-  return rebuild_view(p->r, IR_OP_reshape, node, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
+  return rebuild_reshape(p->r, node, rank, dims);
 }
 
 /* Part `i` of the value, without the last axis. */
@@ -55,8 +55,7 @@ static uint32_t part_of(const parts *p, uint32_t node, uint32_t i) {
   if (is_alternation(p, node)) return shaped(p, ir_arg(g, node, i), rank, p->type.dims);
   if (is_shared(p, node)) {
     const ir_expr *axes = ir_attr_ints(g, node, IR_ATTR_axes, &count);
-    const ir_attr_value attrs[] = {{IR_ATTR_axes, count, axes}, {IR_ATTR_shape, rank, p->type.dims}};
-    return rebuild_view(p->r, IR_OP_broadcast, ir_arg(g, node, 0), IR_COUNT(attrs), attrs);
+    return rebuild_broadcast(p->r, ir_arg(g, node, 0), count, axes, rank, p->type.dims);
   }
   for (uint32_t a = 0; a < arity; a++) args[a] = part_of(p, ir_arg(g, node, a), i);
   return ir_add_retyped(g, node, args);
@@ -67,10 +66,8 @@ static uint32_t vector_part(const parts *p, uint32_t vector, uint32_t i) {
   const uint32_t rank = p->summed;
   for (uint32_t d = 0; d < rank; d++) steps[d] = 1, sizes[d] = p->type.dims[p->kept + d], axes[d] = p->kept + d;
   starts[rank - 1] = i, sizes[rank - 1] = 1;
-  const ir_attr_value cut[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
-  const uint32_t part = shaped(p, rebuild_view(p->r, IR_OP_slice, vector, IR_COUNT(cut), cut), rank - 1, sizes);
-  const ir_attr_value wide[] = {{IR_ATTR_axes, rank - 1, axes}, {IR_ATTR_shape, p->type.rank - 1u, p->type.dims}};
-  return rebuild_view(p->r, IR_OP_broadcast, part, IR_COUNT(wide), wide);
+  const uint32_t part = shaped(p, rebuild_slice(p->r, vector, rank, starts, sizes, steps), rank - 1, sizes);
+  return rebuild_broadcast(p->r, part, rank - 1, axes, p->type.rank - 1u, p->type.dims);
 }
 
 /* The rows below a reshape that only divides what is summed. */

@@ -40,7 +40,7 @@ static uint32_t axis_by_axis(rebuild *r) {
     made = ir_add_axes(r->to, (ir_op)n->op, made, 1, &taps, false);
     r->to->nodes.at[made].origin = n->origin;
   }
-  return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
+  return rebuild_reshape(r, made, n->type.rank, n->type.dims);
 }
 
 /* ---- a matrix times a vector ---- */
@@ -163,9 +163,8 @@ static uint32_t spread(rebuild *r, const matrix_vector *m, uint32_t vector, cons
     const int32_t at = fusion_find_label(m->labels[0], m->rank[0], m->labels[1][i]);
     if (at >= 0) dims[rank] = t.dims[i], axes[rank++] = at;
   }
-  if (rank < t.rank) vector = rebuild_view(r, IR_OP_reshape, vector, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, rank, axes}, {IR_ATTR_shape, matrix->rank, matrix->dims}};
-  return rebuild_view(r, IR_OP_broadcast, vector, IR_COUNT(attrs), attrs);
+  if (rank < t.rank) vector = rebuild_reshape(r, vector, rank, dims);
+  return rebuild_broadcast(r, vector, rank, axes, matrix->rank, matrix->dims);
 }
 
 /* The operand of a broadcast over all axes that are summed, beside the results; 0: it varies along one of them. */
@@ -183,8 +182,7 @@ static uint32_t beside_results(rebuild *r, const matrix_vector *m, uint32_t node
     if (kept[own[i]] == UINT32_MAX) return 0;
     axes[i] = kept[own[i]];
   }
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, count, axes}, {IR_ATTR_shape, rank, dims}};
-  return rebuild_view(r, IR_OP_broadcast, ir_arg(r->to, node, 0), IR_COUNT(attrs), attrs);
+  return rebuild_broadcast(r, ir_arg(r->to, node, 0), count, axes, rank, dims);
 }
 
 /* matrix = rest * factor, where the factor is one for each row: it is multiplied with the sum (scales of 8-bit weights). 0: none. */
@@ -259,7 +257,7 @@ static uint32_t sum_of_products(rebuild *r) {
     made = ir_add_cast(r->to, made, n->type.dtype);
     r->to->nodes.at[made].origin = n->origin;
   }
-  return rebuild_view(r, IR_OP_reshape, made, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims});
+  return rebuild_reshape(r, made, n->type.rank, n->type.dims);
 }
 
 static uint32_t steps_of_product(rebuild *r) {

@@ -35,13 +35,11 @@ static bool read_set(const rebuild *r, set_rows *s) {
 }
 
 static uint32_t along(rebuild *r, uint32_t node, ir_expr axis, const ir_tensor *type) {
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, 1, &axis}, {IR_ATTR_shape, type->rank, type->dims}};
-  return rebuild_view(r, IR_OP_broadcast, node, IR_COUNT(attrs), attrs);
+  return rebuild_broadcast(r, node, 1, &axis, type->rank, type->dims);
 }
 
 static uint32_t number(rebuild *r, double value, ir_expr count) {
-  const ir_attr_value shape = {IR_ATTR_shape, 1, &count};
-  return rebuild_view(r, IR_OP_broadcast, ir_add_splat(r->to, SNT_I32, value), 1, &shape);
+  return rebuild_broadcast(r, ir_add_splat(r->to, SNT_I32, value), 0, NULL, 1, &count);
 }
 
 uint32_t rewrite_set_rows(rebuild *r) {
@@ -55,8 +53,8 @@ uint32_t rewrite_set_rows(rebuild *r) {
   const uint32_t none = number(r, -1, s.rows), zero = number(r, 0, s.rows);
   const uint32_t set[] = {none, r->args[1], ir_add_node(g, IR_OP_iota, 0, NULL, 1, &on_first, &numbers)};
   const uint32_t winner = ir_add_node(g, IR_OP_scatter_set, 3, set, 1, &on_first, NULL);
-  const uint32_t taken = ir_add_node(g, IR_OP_ge, 2, (const uint32_t[]){winner, zero}, 0, NULL, NULL);
-  const uint32_t from[] = {r->args[2], ir_add_node(g, IR_OP_max, 2, (const uint32_t[]){winner, zero}, 0, NULL, NULL)};
-  const uint32_t all[] = {along(r, taken, axis, &type), ir_add_node(g, IR_OP_gather, 2, from, 1, &on_axis, NULL), r->args[0]};
-  return ir_add_node(g, IR_OP_select, 3, all, 0, NULL, NULL);
+  const uint32_t taken = ir_add2(g, IR_OP_ge, winner, zero);
+  const uint32_t from[] = {r->args[2], ir_add2(g, IR_OP_max, winner, zero)};
+  const uint32_t wide = along(r, taken, axis, &type), gathered = ir_add_node(g, IR_OP_gather, 2, from, 1, &on_axis, NULL);
+  return ir_add3(g, IR_OP_select, wide, gathered, r->args[0]);
 }

@@ -128,7 +128,6 @@ uint32_t rewrite_steps(rebuild *r, const ir_uses *uses, rewrite_step *kept) {
   ir_tensor type = ir_at(r->to, product)->type;
   ir_expr starts[SNT_MAX_RANK] = {s.place};
   type.dims[0] = 1;
-  const ir_attr_value cut[] = {{IR_ATTR_sizes, type.rank, type.dims}, {IR_ATTR_starts, type.rank, starts}};
-  const uint32_t step = rebuild_view(r, IR_OP_slice, product, IR_COUNT(cut), cut);
-  return step ? rebuild_view(r, IR_OP_reshape, step, 1, &(ir_attr_value){IR_ATTR_shape, n->type.rank, n->type.dims}) : 0;
+  const uint32_t step = rebuild_slice(r, product, type.rank, starts, type.dims, NULL);
+  return step ? rebuild_reshape(r, step, n->type.rank, n->type.dims) : 0;
 }

@@ -96,8 +96,7 @@ static bool pays(const rebuild *r, const boxes *x) {
 /* ---- the products ---- */
 
 static uint32_t cut(rebuild *r, uint32_t node, uint32_t rank, ir_expr *starts, ir_expr *sizes, ir_expr *steps) {
-  const ir_attr_value list[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
-  return rebuild_view(r, IR_OP_slice, node, IR_COUNT(list), list);
+  return rebuild_slice(r, node, rank, starts, sizes, steps);
 }
 
 static uint32_t data_of(rebuild *r, const boxes *x, const tap_box *b) {
@@ -131,7 +130,7 @@ static uint32_t weights_of(rebuild *r, const boxes *x, const tap_box *b, ir_expr
     else dims[*left_count] = type.dims[d], left[(*left_count)++] = x->own[d];
   }
   const uint32_t one = cut(r, weights, type.rank, starts, sizes, steps);
-  return rebuild_view(r, IR_OP_reshape, one, 1, &(ir_attr_value){IR_ATTR_shape, *left_count, dims});
+  return rebuild_reshape(r, one, *left_count, dims);
 }
 
 /* Zeros where the tap reads none of the map. */

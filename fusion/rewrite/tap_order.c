@@ -45,7 +45,7 @@ uint32_t rewrite_tap_order(rebuild *r) {
       perm[i] = i < (uint32_t)channel ? i : i + 1 < rank ? i + 1 : (uint32_t)channel;
       turned[i] = labels[perm[i]];
     }
-    args[side] = rewrite_moved(r, rebuild_view(r, IR_OP_transpose, args[side], 1, &(ir_attr_value){IR_ATTR_perm, rank, perm}), true);
+    args[side] = rewrite_moved(r, rebuild_transpose(r, args[side], rank, perm), true);
     if (args[side]) return rebuild_with(r, 2, args, 1, &(ir_attr_value){keys[side], rank, turned});
   }
   return 0;

@@ -106,8 +106,7 @@ static uint32_t live_weights(rebuild *r, const taps *t, const live *l, uint32_t 
     if (at < 0 || fusion_find_label(out, out_rank, label) >= 0) return 0;
     starts[at] = l->first[i], sizes[at] = l->size[i];
   }
-  const ir_attr_value cut[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
-  return rebuild_view(r, IR_OP_slice, r->args[1 - side], IR_COUNT(cut), cut);
+  return rebuild_slice(r, r->args[1 - side], rank, starts, sizes, steps);
 }
 
 static void check_finite(void *user, int64_t at, int64_t channel, float value) {

@@ -26,8 +26,7 @@ static uint32_t of_result(rebuild *r, uint32_t side, uint32_t node) {
     if (at < 0 || (i && at <= axes[i - 1])) return 0;
     axes[i] = at;
   }
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, count, axes}, {IR_ATTR_shape, product->type.rank, product->type.dims}};
-  return rebuild_view(r, IR_OP_broadcast, ir_arg(r->to, node, 0), IR_COUNT(attrs), attrs);
+  return rebuild_broadcast(r, ir_arg(r->to, node, 0), count, axes, product->type.rank, product->type.dims);
 }
 
 static void look_below(rebuild *r, weights *w, uint32_t side) {

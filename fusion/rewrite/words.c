@@ -58,10 +58,9 @@ static uint32_t for_vectors(words *w, uint32_t node) {
   if (w->vectors == 1 || !node) return node;
   for (uint32_t d = 0; d < t.rank; d++) axes[d] = d < last ? d : d + 1;
   t.dims[last] = w->vectors, t.dims[t.rank] = w->lanes;
-  const ir_attr_value beside[] = {{IR_ATTR_axes, t.rank, axes}, {IR_ATTR_shape, t.rank + 1u, t.dims}};
-  const uint32_t wide = rebuild_view(w->r, IR_OP_broadcast, node, IR_COUNT(beside), beside);
+  const uint32_t wide = rebuild_broadcast(w->r, node, t.rank, axes, t.rank + 1u, t.dims);
   t.dims[last] = w->vectors * w->lanes;
-  return rebuild_view(w->r, IR_OP_reshape, wide, 1, &(ir_attr_value){IR_ATTR_shape, t.rank, t.dims});
+  return rebuild_reshape(w->r, wide, t.rank, t.dims);
 }
 
 static bool is_pointwise(const ir_node *n) { return (ir_ops[n->op].flags & IR_POINTWISE) && n->op != IR_OP_custom && n->arity <= 3; }
@@ -88,8 +87,8 @@ static uint32_t turned(words *w, uint32_t node, uint32_t depth) {
   ir_expr dims[SNT_MAX_RANK], perm[SNT_MAX_RANK];
   dims[0] = type.dims[0], dims[1] = w->lanes, perm[0] = 0, perm[type.rank - 1] = 1;
   for (uint32_t d = 2; d < type.rank; d++) dims[d] = type.dims[d - 1], perm[d - 1] = d;
-  const uint32_t split = rebuild_view(w->r, IR_OP_reshape, node, 1, &(ir_attr_value){IR_ATTR_shape, type.rank, dims});
-  return rebuild_view(w->r, IR_OP_transpose, split, 1, &(ir_attr_value){IR_ATTR_perm, type.rank, perm});
+  const uint32_t split = rebuild_reshape(w->r, node, type.rank, dims);
+  return rebuild_transpose(w->r, split, type.rank, perm);
 }
 
 /* What all bytes of a block share, beside the words. 0: it differs from byte to byte. */
@@ -106,8 +105,7 @@ static uint32_t shared(words *w, uint32_t node) {
   if (rows && ir_at(g, operand)->type.dims[0] != w->from.dims[0]) return 0;
   if (rows) axes[count] = w->to.rank - 1;
   const uint32_t value = rows ? for_vectors(w, turned(w, operand, DEPTH)) : operand;
-  const ir_attr_value attrs[] = {{IR_ATTR_axes, count + rows, axes}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  return value ? rebuild_view(w->r, IR_OP_broadcast, value, IR_COUNT(attrs), attrs) : 0;
+  return value ? rebuild_broadcast(w->r, value, count + rows, axes, w->to.rank, w->to.dims) : 0;
 }
 
 /* The constant bytes: byte `number` of each word. */
@@ -161,15 +159,11 @@ static uint32_t element_of(words *w, uint32_t vectors, uint32_t at) {
   for (uint32_t d = 0; d < last; d++) sizes[d + 1] = w->to.dims[d + 1], perm[d] = d + 1, axes[d] = d + 1;
   for (uint32_t d = 0; d < rank; d++) steps[d] = 1;
   sizes[0] = w->vectors, sizes[last] = 1, starts[last] = at, perm[last - 1] = 0;
-  const ir_attr_value cut[] = {{IR_ATTR_sizes, rank, sizes}, {IR_ATTR_starts, rank, starts}, {IR_ATTR_steps, rank, steps}};
-  const uint32_t part = rebuild_view(w->r, IR_OP_reshape, rebuild_view(w->r, IR_OP_slice, vectors, IR_COUNT(cut), cut), 1,
-                                     &(ir_attr_value){IR_ATTR_shape, last, sizes});
-  const uint32_t terms_first = rebuild_view(w->r, IR_OP_transpose, part, 1, &(ir_attr_value){IR_ATTR_perm, last, perm});
+  const uint32_t part = rebuild_reshape(w->r, rebuild_slice(w->r, vectors, rank, starts, sizes, steps), last, sizes);
+  const uint32_t terms_first = rebuild_transpose(w->r, part, last, perm);
   ir_tensor wide = w->to;
   wide.dims[last] = w->vectors, wide.dims[wide.rank++] = w->lanes;
-  const ir_attr_value beside[] = {{IR_ATTR_axes, last, axes}, {IR_ATTR_shape, wide.rank, wide.dims}};
-  const uint32_t all = rebuild_view(w->r, IR_OP_broadcast, terms_first, IR_COUNT(beside), beside);
-  return rebuild_view(w->r, IR_OP_reshape, all, 1, &(ir_attr_value){IR_ATTR_shape, rank, w->to.dims});
+  return rebuild_reshape(w->r, rebuild_broadcast(w->r, terms_first, last, axes, wide.rank, wide.dims), rank, w->to.dims);
 }
 
 /* The terms of a word as sums of four that take turns, then by pairs: a multiply-add does not wait for the one before it. (Four words by a table, on Zen 5:
@@ -240,15 +234,14 @@ static uint32_t sum_words(words *w, uint32_t matrix, uint32_t vectors) {
   const uint32_t rank = w->to.rank;
   dims[0] = w->vectors, dims[rank - 1] = WORD * w->fields;
   for (uint32_t d = 0; d + 2 < rank; d++) dims[d + 1] = w->to.dims[d + 1], axes[d] = d + 1;
-  vectors = rebuild_view(w->r, IR_OP_reshape, vectors, 1, &(ir_attr_value){IR_ATTR_shape, rank, dims});
+  vectors = rebuild_reshape(w->r, vectors, rank, dims);
   uint32_t sum = sum_terms(w, matrix, vectors);
   if (!sum) return 0;
   for (uint32_t i = factor_count; i-- > 0;) sum = ir_add2(g, IR_OP_mul, sum, factors[i]);
   sum = ir_add_axes(g, IR_OP_reduce_sum, sum, rank - 2, axes, false);
   const ir_expr apart[3] = {w->to.dims[0], w->vectors, w->lanes}, vectors_first[3] = {1, 0, 2}, flat[2] = {w->vectors, w->from.dims[0]};
-  sum = rebuild_view(w->r, IR_OP_reshape, sum, 1, &(ir_attr_value){IR_ATTR_shape, 3, apart});
-  sum = rebuild_view(w->r, IR_OP_transpose, sum, 1, &(ir_attr_value){IR_ATTR_perm, 3, vectors_first});
-  return rebuild_view(w->r, IR_OP_reshape, sum, 1, &(ir_attr_value){IR_ATTR_shape, 2, flat});
+  sum = rebuild_transpose(w->r, rebuild_reshape(w->r, sum, 3, apart), 3, vectors_first);
+  return rebuild_reshape(w->r, sum, 2, flat);
 }
 
 uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_t summed) {
@@ -256,7 +249,7 @@ uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_
   if (!read_vectors(&w, &matrix, summed) || w.to.rank == SNT_MAX_RANK) return 0;
   const uint32_t sums = sum_words(&w, matrix, vector);
   const ir_expr rows = w.from.dims[0];
-  return sums ? rebuild_view(r, IR_OP_reshape, sums, 1, &(ir_attr_value){IR_ATTR_shape, 1, &rows}) : 0;
+  return sums ? rebuild_reshape(r, sums, 1, &rows) : 0;
 }
 
 /* ---- products with more than one row beside the words ---- */
@@ -328,10 +321,8 @@ static uint32_t all_fields(words *w, uint32_t node) {
   const uint32_t packed = bytes ? packed_constant(w, bytes, &type) : 0;
   if (!packed) return 0;
   for (uint32_t d = 0; d < type.rank; d++) axes[d] = d < at ? d : d + 1;
-  const ir_attr_value wide[] = {{IR_ATTR_axes, type.rank, axes}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  const ir_attr_value beside[] = {{IR_ATTR_axes, 1, &fields_axis}, {IR_ATTR_shape, w->to.rank, w->to.dims}};
-  const uint32_t shifted = ir_add2(g, IR_OP_shr, rebuild_view(w->r, IR_OP_broadcast, packed, IR_COUNT(wide), wide),
-                                   rebuild_view(w->r, IR_OP_broadcast, shifts(w, width), IR_COUNT(beside), beside));
+  const uint32_t shifted = ir_add2(g, IR_OP_shr, rebuild_broadcast(w->r, packed, type.rank, axes, w->to.rank, w->to.dims),
+                                   rebuild_broadcast(w->r, shifts(w, width), 1, &fields_axis, w->to.rank, w->to.dims));
   const uint32_t masked = ir_add2(g, IR_OP_and, shifted, ir_add_splat(g, SNT_U32, (double)((1 << width) - 1)));
   return ir_add_cast(g, masked, ir_at(g, node)->type.dtype);
 }
@@ -373,9 +364,9 @@ static uint32_t lane_matrix(words *w, uint32_t matrix) {
   const uint32_t values = all_values(w, matrix, DEPTH);
   if (!values) return 0;
   const ir_expr lanes[3] = {w->to.dims[0], full.dims[1], w->lanes}, terms_first[3] = {1, 0, 2}, flat[2] = {full.dims[1], full.dims[0]};
-  const uint32_t rows = rebuild_view(w->r, IR_OP_reshape, values, 1, &(ir_attr_value){IR_ATTR_shape, 3, lanes});
-  const uint32_t terms = rebuild_view(w->r, IR_OP_transpose, rows, 1, &(ir_attr_value){IR_ATTR_perm, 3, terms_first});
-  return rebuild_view(w->r, IR_OP_reshape, terms, 1, &(ir_attr_value){IR_ATTR_shape, 2, flat});
+  const uint32_t rows = rebuild_reshape(w->r, values, 3, lanes);
+  const uint32_t terms = rebuild_transpose(w->r, rows, 3, terms_first);
+  return rebuild_reshape(w->r, terms, 2, flat);
 }
 
 /* Few vectors, one behind the other as they are beside the rows: sums, as of one of them. 0: they are many, or lie otherwise. (4096 x 4096 of 4 bits, two cores of
@@ -400,7 +391,7 @@ static uint32_t few_vectors(rebuild *r, const ir_attr_value lists[4]) {
   if (!rows || !read_rows(&w, &rows, 1, schedule_lanes(r->c)) || w.to.rank == SNT_MAX_RANK) return 0;
   const uint32_t sums = sum_words(&w, rows, r->args[0]);
   const ir_tensor *own = &ir_at(r->from, r->node)->type;
-  return sums ? rebuild_view(r, IR_OP_reshape, sums, 1, &(ir_attr_value){IR_ATTR_shape, own->rank, own->dims}) : 0;
+  return sums ? rebuild_reshape(r, sums, own->rank, own->dims) : 0;
 }
 
 uint32_t rewrite_words_product(rebuild *r) {

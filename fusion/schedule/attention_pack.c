@@ -167,7 +167,7 @@ static void store_queries(attend_tile *s, ir_expr v) {
   emit *e = t->e;
   const ir_expr column = emit_lanes(e, v, s->half_lanes);
   const uint32_t factor = last_factor(s, column);
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = s->depth, .step = 1});
+  const ir_expr d = emit_steps(e, "d", 0, s->depth, 1);
   if (t->a->depth >= 0) t->now[t->a->depth] = d;
   attend_output(t, last_result(s, factor, d, column));
   emit_loop_end(e, d, 0, NULL, NULL);
@@ -180,7 +180,7 @@ static void store_turned(attend_tile *s, ir_expr v) {
   uint32_t rows[TURNED];
   const ir_expr column = emit_lanes(e, v, TURNED);
   const uint32_t column_lanes = e->lane_var, factor = last_factor(s, column);
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = s->depth, .step = TURNED, .whole = true});
+  const ir_expr d = emit_steps(e, "d", 0, s->depth, TURNED);
   emit_use_lanes(e, column_lanes, TURNED);
   for (uint32_t i = 0; i < TURNED; i++) rows[i] = last_result(s, factor, expr_add(e->x, d, i), column);
   emit_scalar_lanes(e);
@@ -215,7 +215,7 @@ void attend_store_tile(attend_tile *s) {
   emit *e = s->t->e;
   const bool turned = s->half_lanes >= TURNED && s->queries % TURNED == 0 && s->depth % TURNED == 0 && stored_along_depth(s);
   const uint32_t step = turned ? TURNED : s->half_lanes;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = s->queries, .step = step, .whole = true});
+  const ir_expr v = emit_steps(e, "c", 0, s->queries, step);
   if (turned) store_turned(s, v);
   else store_queries(s, v);
   emit_loop_end(e, v, 0, NULL, NULL);

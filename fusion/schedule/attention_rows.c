@@ -84,7 +84,7 @@ static snt_result copy_rows(query *s, operand which) {
   attend_set_batch(t, expr_div(x, row, extent));
   if (which == QUERIES) t->now[t->a->row] = own;
   else t->key = own;
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = expr_int(x, whole), .step = TEXEL, .whole = true});
+  const ir_expr d = emit_steps(e, "d", 0, expr_int(x, whole), TEXEL);
   copy_elements(s, which, row, d, TEXEL);
   emit_loop_end(e, d, 0, NULL, NULL);
   for (int64_t rest = whole; rest < width; rest++) copy_elements(s, which, row, expr_int(x, rest), 1);

@@ -180,7 +180,7 @@ static void sweep_weights(attend_tile *s, ir_expr column, uint32_t *sums) {
 static void make_weights(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = s->queries, .step = s->half_lanes, .whole = true});
+  const ir_expr v = emit_steps(e, "c", 0, s->queries, s->half_lanes);
   const ir_expr column = emit_lanes(e, v, s->half_lanes);
   uint32_t sums[ATTENTION_REDUCES];
   t->now[t->a->row] = expr_add(e->x, s->row, column);
@@ -264,7 +264,7 @@ static void add_values(attend_tile *s) {
   const int64_t whole = s->depth / s->rows * s->rows;
   if (whole == s->rows) value_tile(s, 0, s->rows);
   else if (whole) {
-    const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "n", .lo = 0, .hi = whole, .step = s->rows, .whole = true});
+    const ir_expr d = emit_steps(e, "n", 0, whole, s->rows);
     value_tile(s, d, s->rows);
     emit_loop_end(e, d, 0, NULL, NULL);
   }
@@ -284,12 +284,12 @@ static void do_block(attend_tile *s) {
 static void clear(attend_tile *s) {
   attend *t = s->t;
   emit *e = t->e;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "z", .lo = 0, .hi = s->queries, .step = s->lanes, .whole = true});
+  const ir_expr v = emit_steps(e, "z", 0, s->queries, s->lanes);
   const ir_expr column = emit_lanes(e, v, s->lanes);
   const uint32_t zero = kir_const_float(e->k, kir_t(SNT_F32, s->lanes), 0);
   if (t->a->exp_count) attend_store(t, &s->extremum, column, attend_start(t, s->lanes));
   for (uint32_t i = 0; i < t->a->sum_count; i++) attend_store(t, &s->sums[i], column, zero);
-  const ir_expr d = emit_loop(e, &(emit_loop_info){.name = "d", .lo = 0, .hi = s->depth, .step = 1});
+  const ir_expr d = emit_steps(e, "d", 0, s->depth, 1);
   attend_store(t, &s->results, expr_add(e->x, expr_mul(e->x, d, s->queries), column), zero);
   emit_loop_end(e, d, 0, NULL, NULL);
   emit_scalar_lanes(e);

@@ -55,7 +55,7 @@ static void rows_of(contraction *t, ir_expr column) {
 static void sweep_rows(contraction *t, ir_expr tile, ir_expr column, bool panels) {
   ir_expr v = 0;
   if (has_outer_loop(t)) {
-    v = emit_loop(t->e, &(emit_loop_info){.name = "o", .lo = t->outer_range[0], .hi = t->outer_range[1], .step = 1});
+    v = emit_steps(t->e, "o", t->outer_range[0], t->outer_range[1], 1);
     t->at[t->out[t->outer_axis]] = v;
   }
   if (panels) {
@@ -72,7 +72,7 @@ static void column_body(contraction *t, ir_expr tile, ir_expr column, ir_expr un
   const int64_t most = t->most_rows * t->most_outer;
   if (!by_outer && contract_open_blocks(t, most)) {
     const ir_expr extent = t->extent[t->reduced[0]];
-    const ir_expr b = emit_loop(t->e, &(emit_loop_info){.name = "b", .lo = 0, .hi = extent, .step = t->blocks.size, .whole = true});
+    const ir_expr b = emit_steps(t->e, "b", 0, extent, t->blocks.size);
     t->blocks.lo = b;
     contract_open_panels(t, tile, column);
     contract_look_ahead(t, most, false);

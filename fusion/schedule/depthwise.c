@@ -164,7 +164,7 @@ void depthwise_emit_row(depthwise *d) {
   const ir_expr tile = expr_int(x, d->tile), last = expr_sub(x, expr_ceil_div(x, d->positions, tile), 1);
   channels(d, 0);
   if (!expr_proves_le(x, last, 1)) {
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 1, .hi = last, .step = 1});
+    const ir_expr v = emit_steps(e, "o", 1, last, 1);
     channels(d, expr_mul(x, v, tile));
     emit_loop_end(e, v, 0, NULL, NULL);
   }
@@ -208,7 +208,7 @@ void depthwise_begin_row(depthwise *d) {
   d->share = expr_mul(x, emit_group(e, d->groups), expr_int(x, per));
   if (depthwise_has_ring(d)) depthwise_open_rows(d);
   const ir_expr end = expr_min(x, expr_add(x, d->share, expr_int(x, per)), units);
-  d->unit = emit_loop(e, &(emit_loop_info){.name = "u", .lo = d->share, .hi = end, .step = 1});
+  d->unit = emit_steps(e, "u", d->share, end, 1);
   place(d);
   if (depthwise_has_ring(d)) depthwise_fill_rows(d);
 }

@@ -119,7 +119,7 @@ static void walk_share(emit *e, loop_job *job, ir_expr g) {
   }
   const ir_expr first = expr_mul(x, row_part, expr_int(x, box->rows_per));
   const ir_expr end = expr_min(x, expr_add(x, first, expr_int(x, box->rows_per)), box->space.rows);
-  job->row = emit_loop(e, &(emit_loop_info){.name = "r", .lo = first, .hi = end, .step = 1});
+  job->row = emit_steps(e, "r", first, end, 1);
   walk_columns(e, job, lo, hi, lanes);
   emit_loop_end(e, job->row, 0, NULL, NULL);
 }
@@ -181,7 +181,7 @@ static void store_vector(emit *e, loop_job *job, ir_expr g) {
   if (whole) return;
   if (lanes > 1 && expr_multiple_of(x, columns) % lanes) {
     emit_else(e, 0, NULL);
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "t", .lo = column, .hi = columns, .step = 1});
+    const ir_expr v = emit_steps(e, "t", column, columns, 1);
     store_outputs(e, job, v);
     emit_loop_end(e, v, 0, NULL, NULL);
   }

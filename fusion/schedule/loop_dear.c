@@ -104,7 +104,7 @@ void loop_dear_columns(emit *e, loop_job *job, ir_expr lo, ir_expr hi, uint32_t 
     return;
   }
   if (!job->dear.open) open_memories(e, &job->dear);
-  const ir_expr start = emit_loop(e, &(emit_loop_info){.name = "t", .lo = lo, .hi = whole, .step = width, .whole = true});
+  const ir_expr start = emit_steps(e, "t", lo, whole, width);
   dear_tile tile = {.job = job, .start = start, .store = store};
   for (; tile.done < job->dear.count; tile.done++) schedule_vector_loop(e, 0, expr_int(x, width), lanes, UNROLL, compute_one, &tile);
   schedule_vector_loop(e, 0, expr_int(x, width), lanes, UNROLL, compute_rest, &tile);

@@ -130,7 +130,7 @@ static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows,
 
 /* What is stored of rows whose reductions are known: full outputs column by column. */
 static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
-  const ir_expr v = row_has_full_outputs(j) ? emit_loop(j->e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->columns, .step = 1}) : 0;
+  const ir_expr v = row_has_full_outputs(j) ? emit_steps(j->e, "c", 0, j->columns, 1) : 0;
   for (uint32_t i = 0; i < rows && v; i++) {
     go_to_nth(j, first, i);
     row_store_column(j->e, j, v);
@@ -271,8 +271,7 @@ static snt_result build_rows_explicit(row_job *j) {
     j->apart = how_far_apart(j, expr_sub(x, last, first), at_once);
     const bool apart = j->apart != 1;
     const ir_expr end = apart ? expr_add(x, first, j->apart) : whole;
-    const ir_expr row = emit_loop(j->e,
-                                  &(emit_loop_info){.name = "row", .lo = first, .hi = end, .step = apart ? 1 : at_once, .whole = true});
+    const ir_expr row = emit_steps(j->e, "row", first, end, apart ? 1 : at_once);
     const uint32_t sums = (uint32_t)c->options->profile->registers / (2 * at_once);
     emit_rows(j, row, at_once, &(sweep){.lanes = j->lanes, .accumulators = sums});
     emit_loop_end(j->e, row, 0, NULL, NULL);
@@ -280,7 +279,7 @@ static snt_result build_rows_explicit(row_job *j) {
   if (j->trails) {
     row_emit_trailing(j, first, last);
   } else if (whole != last) {
-    const ir_expr row = per == 1 ? first : emit_loop(j->e, &(emit_loop_info){.name = "row", .lo = whole, .hi = last, .step = 1});
+    const ir_expr row = per == 1 ? first : emit_steps(j->e, "row", whole, last, 1);
     row_go_to(j, row);
     emit_row(j);
     if (per != 1) emit_loop_end(j->e, row, 0, NULL, NULL);
@@ -380,7 +379,7 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   emit_across(j, outer_at, first, lanes);
   if (lanes > 1) {
     emit_else(e, 0, NULL);
-    const ir_expr t = emit_loop(e, &(emit_loop_info){.name = "t", .lo = first, .hi = inner, .step = 1});
+    const ir_expr t = emit_steps(e, "t", first, inner, 1);
     emit_across(j, outer_at, t, 1);
     emit_loop_end(e, t, 0, NULL, NULL);
   }
@@ -432,7 +431,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
   if (schedule_hint(x, units) < least_groups) return false;
   j->groups = expr_int(x, least_groups);
   j->group_var = emit_group(e, j->groups);
-  const ir_expr place = emit_loop(e, &(emit_loop_info){.name = "first", .lo = 0, .hi = j->kept[0], .step = 1});
+  const ir_expr place = emit_steps(e, "first", 0, j->kept[0], 1);
   ir_expr kept_at[SNT_MAX_RANK] = {place};
   row_set_place(j, kept_at);
   const map_access at = row_result_at(j, *j->reduce);
@@ -440,7 +439,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
   if (wanted) emit_if(e, wanted);
   const ir_expr lo = schedule_part_start(x, units, j->groups, j->group_var),
                 hi = schedule_part_start(x, units, j->groups, expr_add(x, j->group_var, 1));
-  const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
+  const ir_expr unit = emit_steps(e, "rows", lo, hi, 1);
   emit_across_unit(j, expr_add(x, expr_mul(x, place, units), unit), parts, lanes, 1);
   emit_loop_end(e, unit, 0, NULL, NULL);
   if (wanted) emit_if_end(e);
@@ -471,7 +470,7 @@ static snt_result build_across(row_job *j) {
     return finish(j, j->groups);
   }
   const ir_expr lo = expr_mul(x, j->group_var, expr_int(x, per)), hi = expr_min(x, expr_add(x, lo, expr_int(x, per)), units);
-  const ir_expr unit = emit_loop(e, &(emit_loop_info){.name = "rows", .lo = lo, .hi = hi, .step = 1});
+  const ir_expr unit = emit_steps(e, "rows", lo, hi, 1);
   emit_across_unit(j, unit, parts, lanes, items);
   emit_loop_end(e, unit, 0, NULL, NULL);
   return finish(j, j->groups);

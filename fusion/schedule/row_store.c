@@ -77,7 +77,7 @@ void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
   emit *e = j->e;
   expr_pool *x = e->x;
   const ir_expr width = (ir_expr)j->lanes * j->items;
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = lo, .hi = hi, .step = width, .whole = true});
+  const ir_expr v = emit_steps(e, "c", lo, hi, width);
   row_store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 0, NULL, NULL);

@@ -182,7 +182,7 @@ static snt_result build_updates(scatter_job *j, bool atomics) {
   j->row = row_variable(j, row);
   if (j->winners != UINT32_MAX) emit_if(e, kir_2(e->k, KIR_eq, winner_of(j, j->row), emit_expr(e, expr_add(x, j->p, 1))));
   if (atomics && rows) {
-    const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "c", .lo = 0, .hi = j->inner, .step = 1});
+    const ir_expr v = emit_steps(e, "c", 0, j->inner, 1);
     put_combined(e, j, v);
     emit_loop_end(e, v, 0, NULL, NULL);
   } else {
@@ -205,7 +205,7 @@ static snt_result build_columns(scatter_job *j) {
                                       schedule_hint(x, expr_mul(x, j->count, j->inner)), &groups);
   j->o = rows ? unit : expr_div(x, unit, j->inner);
   if (!rows) column = expr_mod(x, unit, j->inner);
-  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = 0, .hi = j->count, .step = 1});
+  const ir_expr p = emit_steps(e, "p", 0, j->count, 1);
   const uint32_t row = row_of(j, p);
   emit_if(e, kir_2(e->k, KIR_lt, row, emit_expr(e, j->extent)));
   j->p = p;
@@ -250,7 +250,7 @@ static void end_sum(emit *e, void *user, ir_expr column) {
 }
 
 static void each_own_row(scatter_job *j, ir_expr first, ir_expr end, ir_expr column, schedule_body body) {
-  j->row = emit_loop(j->e, &(emit_loop_info){.name = "r", .lo = first, .hi = end, .step = 1});
+  j->row = emit_steps(j->e, "r", first, end, 1);
   put_row(j, column, body);
   emit_loop_end(j->e, j->row, 0, NULL, NULL);
 }
@@ -269,7 +269,7 @@ static ir_expr part_count(const scatter_job *j) {
 
 static void add_own_updates(scatter_job *j, ir_expr from, ir_expr to, ir_expr first, ir_expr end, ir_expr column) {
   emit *e = j->e;
-  const ir_expr p = emit_loop(e, &(emit_loop_info){.name = "p", .lo = from, .hi = to, .step = 1});
+  const ir_expr p = emit_steps(e, "p", from, to, 1);
   const uint32_t row = row_of(j, p), from_first = kir_2(e->k, KIR_sub, row, emit_expr(e, first));
   emit_if(e, kir_2(e->k, KIR_lt, from_first, kir_2(e->k, KIR_sub, emit_expr(e, end), emit_expr(e, first))));
   j->p = p;

@@ -178,8 +178,8 @@ static void sweep_range(transpose_job *j, block_range source, block_range lane) 
   if ((expr_is_const(e->x, expr_sub(e->x, source.hi, source.lo), &rows) && rows <= 0) ||
       (expr_is_const(e->x, expr_sub(e->x, lane.hi, lane.lo), &columns) && columns <= 0))
     return;
-  const ir_expr s = emit_loop(e, &(emit_loop_info){.name = "s", .lo = source.lo, .hi = source.hi, .step = source.step, .whole = true});
-  const ir_expr l = emit_loop(e, &(emit_loop_info){.name = "l", .lo = lane.lo, .hi = lane.hi, .step = lane.step, .whole = true});
+  const ir_expr s = emit_steps(e, "s", source.lo, source.hi, source.step);
+  const ir_expr l = emit_steps(e, "l", lane.lo, lane.hi, lane.step);
   if (lane.step > 1) turn_blocks(j, s, l, (uint32_t)lane.step / j->width);
   else single(j, s, l);
   emit_loop_end(e, l, 0, NULL, NULL);

@@ -251,7 +251,7 @@ static void drain(const tile *t) {
   emit *e = t->j->e;
   expr_pool *x = e->x;
   const ir_expr sources = cells_along(t, &t->source), lanes = cells_along(t, &t->lane);
-  const ir_expr step = emit_loop(e, &(emit_loop_info){.name = "r", .lo = 0, .hi = ACROSS / DOWN, .step = 1});
+  const ir_expr step = emit_steps(e, "r", 0, ACROSS / DOWN, 1);
   const ir_expr column = expr_add(x, expr_mul(x, step, DOWN), t->down);
   ir_expr source = expr_add(x, t->source_at, column), lane = expr_add(x, t->lane_at, t->across);
   const uint32_t row_in = emit_inside(e, source, sources, ACROSS), lane_in = emit_inside(e, lane, lanes, ACROSS);

@@ -269,7 +269,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group, w
   const ir_expr lo = expr_mul(x, expr_mod(x, g, strips), expr_int(x, rows)), hi = expr_min(x, expr_add(x, lo, expr_int(x, rows)), height);
   make_rings(j, g, groups);
   e->stream = schedule_streams(c, group, true);
-  const ir_expr time = emit_loop(e, &(emit_loop_info){.name = "v", .lo = lo, .hi = expr_add(x, hi, expr_int(x, lead)), .step = 1});
+  const ir_expr time = emit_steps(e, "v", lo, expr_add(x, hi, expr_int(x, lead)), 1);
   j->v = expr_sub(x, time, expr_int(x, lead));
   for (uint32_t i = 0; i < j->ring_count; i++) {
     if (!j->rings[i].needed) continue;

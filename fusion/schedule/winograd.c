@@ -161,7 +161,7 @@ static snt_result build(transform *w) {
   int64_t tiles;
   if (expr_is_const(x, t->extent[across], &tiles) && !contract_stage_pads(t, 0, tiles))
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
-  const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "o", .lo = 0, .hi = t->extent[across], .step = 1});
+  const ir_expr v = emit_steps(e, "o", 0, t->extent[across], 1);
   t->at[across] = v;
   schedule_vector_loop(e, 0, t->extent[t->out[t->lane_axis]], t->lanes, 0, transform_tile, w);
   emit_loop_end(e, v, 0, NULL, NULL);

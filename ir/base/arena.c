@@ -92,6 +92,11 @@ void *ir_arena_take(ir_arena *arena, size_t size, size_t align) {
   return taken ? memset(taken, 0, size) : NULL;
 }
 
+void *ir_arena_new(ir_arena *arena, size_t size) {
+  const size_t most = size | _Alignof(max_align_t);
+  return ir_arena_take(arena, size, most & -most);
+}
+
 /* Behind the newest block, which goes on being filled. */
 void *ir_arena_take_own(ir_arena *arena, size_t size) {
   if (arena->failed) return NULL;
@@ -154,24 +159,28 @@ void ir_arena_clear(ir_arena *arena) {
   arena->blocks = kept;
 }
 
-bool ir_vec_reserve(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, uint32_t wanted, size_t item) {
+typedef IR_VEC(void) any_vec; /* whatever it holds, a vector is laid out like this */
+
+bool ir_vec_reserve(ir_arena *arena, void *vec, uint32_t wanted, size_t item) {
+  any_vec *v = vec;
   if (arena->failed) return false;
-  if (wanted <= *capacity) return true;
-  size_t old_bytes = (size_t)*capacity * item, new_bytes = (size_t)wanted * item;
-  bool on_top = *at && arena->blocks && (uint8_t *)*at + old_bytes == payload(arena->blocks) + arena->used;
+  if (wanted <= v->capacity) return true;
+  size_t old_bytes = (size_t)v->capacity * item, new_bytes = (size_t)wanted * item;
+  bool on_top = v->at && arena->blocks && (uint8_t *)v->at + old_bytes == payload(arena->blocks) + arena->used;
   if (on_top && new_bytes - old_bytes <= arena->blocks->size - arena->used) {
     arena->used += new_bytes - old_bytes;
   } else {
     void *moved = ir_arena_take_bare(arena, new_bytes, _Alignof(max_align_t));
     if (!moved) return false;
-    if (count) memcpy(moved, *at, (size_t)count * item);
-    *at = moved;
+    if (v->count) memcpy(moved, v->at, (size_t)v->count * item);
+    v->at = moved;
   }
-  *capacity = wanted;
+  v->capacity = wanted;
   return true;
 }
 
-bool ir_vec_grow(ir_arena *arena, void **at, uint32_t count, uint32_t *capacity, size_t item) {
-  if (*capacity > UINT32_MAX / 2) return arena->failed = true, false;
-  return ir_vec_reserve(arena, at, count, capacity, *capacity ? *capacity * 2 : 8, item);
+bool ir_vec_grow(ir_arena *arena, void *vec, size_t item) {
+  const uint32_t capacity = ((const any_vec *)vec)->capacity;
+  if (capacity > UINT32_MAX / 2) return arena->failed = true, false;
+  return ir_vec_reserve(arena, vec, capacity ? capacity * 2 : 8, item);
 }

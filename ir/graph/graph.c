@@ -39,7 +39,7 @@ uint32_t ir_name_add(ir_graph *g, const char *name, size_t length) {
   const uint32_t at = g->names.count;
   if (memchr(name, 0, length)) return graph_mistake(g, SNT_E_ARG, "a name holds a zero byte");
   while (g->names.capacity - at < length + 1)
-    if (!ir_vec_grow(g->arena, (void **)&g->names.at, at, &g->names.capacity, 1)) return graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
+    if (!ir_vec_grow(g->arena, &g->names, 1)) return graph_mistake(g, SNT_E_HOST_MEM, "out of memory");
   memcpy(g->names.at + at, name, length);
   g->names.at[at + length] = 0;
   g->names.count += (uint32_t)length + 1;
