@@ -109,7 +109,7 @@ static uint32_t put_division(emit *e, const expr_node *n) {
   const bool modulo = n->kind == EXPR_MOD;
   int64_t lo, hi, divisor;
   expr_bounds(e->x, a, &lo, &hi);
-  const uint32_t by = emit_expr(e, expr_max(e->x, b, 1));
+  const uint32_t by = emit_expr(e, b > 0 ? b : expr_max(e->x, b, 1));
   if (lo >= 0) return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), by);
   if (!expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30)) return put_signed_division(e, modulo, emit_expr(e, a), by);
   const int64_t shift = (-lo + divisor - 1) / divisor;

@@ -50,11 +50,11 @@ uint32_t expr_cost(const expr_pool *pool, ir_expr e) {
 /* ---- substitution ---- */
 typedef struct substitution {
   uint32_t count;
+  bool never_by_0; /* what is divided by becomes 1 at least */
   const uint32_t *from;
   const ir_expr *to;
   uint64_t vars;
   const int64_t *symbols; /* by number: what stands for it, 0: itself; null: no symbol is replaced */
-  bool never_by_0;        /* nothing is: what is divided by becomes 1 at least */
 } substitution;
 
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s);
@@ -103,14 +103,18 @@ static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
 }
 
 ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to) {
-  substitution s = {.count = count, .from = from, .to = to};
+  substitution s = {count, false, from, to, 0, NULL};
   for (uint32_t i = 0; i < count; i++) s.vars |= (uint64_t)1 << (from[i] & 63);
   return substitute(pool, e, &s);
 }
 
 ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
 
-ir_expr expr_never_by_0(expr_pool *pool, ir_expr e) { return substitute(pool, e, &(substitution){.never_by_0 = true}); }
+ir_expr expr_never_by_0(expr_pool *pool, ir_expr e) {
+  bool may_be_0 = false; /* most graphs have no such symbols */
+  for (uint32_t i = 0; i < pool->symbols.count; i++) may_be_0 |= pool->symbols.at[i].min < 1;
+  return may_be_0 ? substitute(pool, e, &(substitution){.never_by_0 = true}) : e;
+}
 
 /* ---- evaluation ---- */
 static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {
