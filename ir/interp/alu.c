@@ -76,8 +76,6 @@ EQUAL(eq, ==)
 EQUAL(ne, !=)
 COMPARE(lt, <)
 COMPARE(le, <=)
-COMPARE(gt, >)
-COMPARE(ge, >=)
 OPERATION(isnan_f32, uint32_t, float, a != a)
 OPERATION(isnan_f64, uint32_t, double, a != a)
 OPERATION(isinf_f32, uint32_t, float, a == INFINITY || a == -INFINITY)
@@ -175,8 +173,6 @@ static const struct {
                   NUMBERS(ne),
                   SIGNS(lt),
                   SIGNS(le),
-                  SIGNS(gt),
-                  SIGNS(ge),
                   FLOATS(isnan),
                   FLOATS(isinf)};
 
