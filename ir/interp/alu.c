@@ -81,16 +81,6 @@ OPERATION(isnan_f64, uint32_t, double, a != a)
 OPERATION(isinf_f32, uint32_t, float, a == INFINITY || a == -INFINITY)
 OPERATION(isinf_f64, uint32_t, double, a == (double)INFINITY || a == -(double)INFINITY)
 
-/* What divides indices is never 0 for an item that comes there: processors trap. */
-static bool divides(kvm *vm, const kvm_step *s) {
-  const uint32_t *by = s->b;
-  for (uint32_t i = 0; i < s->n; i++)
-    if (!by[i] && vm->mask[i % vm->items]) return kvm_fail(vm, s, i % vm->items, SNT_E_ARG, "a division by 0");
-  return true;
-}
-static bool udiv_b32(kvm *vm, const kvm_step *s) { return divides(vm, s) && div_b32(vm, s); }
-static bool umod_b32(kvm *vm, const kvm_step *s) { return divides(vm, s) && rem_b32(vm, s); }
-
 static uint32_t count_bits(uint64_t v, uint32_t width) {
   uint32_t n = 0;
   if (width < 64) v &= ((uint64_t)1 << width) - 1;
@@ -136,6 +126,7 @@ static bool fma_half(kvm *vm, const kvm_step *s) {
 #define BITS(op) ROW(op, [KVM_I32] = op##_b32, [KVM_U32] = op##_b32, [KVM_I64] = op##_b64, [KVM_U64] = op##_b64)
 #define NUMBERS(op) ROW(op, op##_f32, op##_f64, op##_b32, op##_b32, op##_b64, op##_b64)
 #define SIGNS(op) ROW(op, op##_f32, op##_f64, op##_i32, op##_b32, op##_i64, op##_b64)
+#define UNSIGNED(op, name) ROW(op, [KVM_U32] = name##_b32, [KVM_U64] = name##_b64)
 static const struct {
   uint8_t op;
   kvm_fn by_kind[KVM_KINDS];
@@ -156,9 +147,9 @@ static const struct {
                   FLOATS(ceil),
                   FLOATS(trunc),
                   FLOATS(rint),
-                  ROW(udiv, [KVM_U32] = udiv_b32, [KVM_U64] = div_b64),
-                  ROW(umod, [KVM_U32] = umod_b32, [KVM_U64] = rem_b64),
-                  ROW(wrap, [KVM_U32] = wrap_b32, [KVM_U64] = wrap_b64),
+                  UNSIGNED(udiv, div),
+                  UNSIGNED(umod, rem),
+                  UNSIGNED(wrap, wrap),
                   ROW(mulhi, [KVM_U32] = mulhi_b32),
                   ROW(dot4, [KVM_I32] = dot4_b32),
                   BITS(and),

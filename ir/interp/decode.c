@@ -62,9 +62,10 @@ static bool add_arithmetic(decoder *d, uint32_t i) {
   if (!s.run) s.run = kvm_math(in->op, (kvm_kind)s.kind);
   if (kir_ops[in->op].result == KIR_R_ARG0 && s.base != SNT_BOOL) s.fix = kvm_fix_for(s.base);
   s.flops = flops_of(in, (kvm_kind)s.kind);
-  if ((kir_ops[in->op].attrs & KA_MATH) && (in->flags & KIR_HAS_DOM)) {
+  const bool divides = (op == KIR_udiv || op == KIR_umod) && s.kind == KVM_U32;
+  if (divides || ((kir_ops[op].attrs & KA_MATH) && (in->flags & KIR_HAS_DOM))) {
     kvm_step check = s;
-    check.run = kvm_check_domain;
+    check.run = divides ? kvm_check_divisor : kvm_check_domain;
     check.fix = NULL;
     check.hidden = true;
     if (!push(d, &check)) return false;
