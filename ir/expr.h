@@ -107,6 +107,8 @@ uint32_t expr_cost(const expr_pool *, ir_expr); /* integer operations to evaluat
 ir_expr expr_substitute(expr_pool *, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to);
 /* e with each symbol of a value other than 0 replaced by it; values: by number of the symbol. */
 ir_expr expr_fix(expr_pool *, ir_expr e, const int64_t *values);
+/* e with 1 in place of what it is divided by, and parts of it are, where that is less: for whom an empty extent leaves nothing to compute. */
+ir_expr expr_never_by_0(expr_pool *, ir_expr e);
 /* What is known of expressions over symbols alone, while these stay as they are: room for some, a power of two, each in the place of
    its number. libsinter-runtime, whose plans are small, is built without (cmake/SinterRuntime.cmake). */
 #ifndef EXPR_KNOWN

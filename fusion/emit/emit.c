@@ -121,7 +121,8 @@ static void fill_bindings(emit *e, plan_step *s) {
         .buffer = e->slots.at[i], .bytes = e->c->plan->buffers.at[e->slots.at[i]].bytes, .access = e->access.at[i]};
   s->scalar_count = e->k->scalars.count;
   s->scalars = IR_NEW_ARRAY(e->arena, ir_expr, e->k->scalars.count);
-  for (uint32_t i = 0; s->scalars && i < e->scalars.count; i++) s->scalars[e->scalars.at[i].scalar] = e->scalars.at[i].expression;
+  for (uint32_t i = 0; s->scalars && i < e->scalars.count; i++)
+    s->scalars[e->scalars.at[i].scalar] = expr_never_by_0(e->x, e->scalars.at[i].expression);
 }
 
 /* What a kernel keeps in the room of its result it reads while it is near; a state that is written over comes from far. */

@@ -102,18 +102,19 @@ static uint32_t put_signed_division(emit *e, bool modulo, uint32_t a, uint32_t b
 }
 #define put_signed_division(e, modulo, a, b) IR_LAST_FIRST_2(put_signed_division, a, b, e, modulo)
 
-/* Floor division of what may be negative: shift the numerator up by whole divisors, so that the unsigned division is exact. */
+/* Floor division of what may be negative: shift the numerator up by whole divisors, so that the unsigned division is exact. Where elements are read the
+   divisor is at least 1; a kernel may come here without any, and processors end a program that divides by 0. */
 static uint32_t put_division(emit *e, const expr_node *n) {
   const ir_expr a = e->x->terms.at[n->first], b = e->x->terms.at[n->first + 1];
   const bool modulo = n->kind == EXPR_MOD;
   int64_t lo, hi, divisor;
   expr_bounds(e->x, a, &lo, &hi);
-  if (lo >= 0) return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), emit_expr(e, b));
-  if (!expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30))
-    return put_signed_division(e, modulo, emit_expr(e, a), emit_expr(e, b));
+  const uint32_t by = emit_expr(e, b > 0 ? b : expr_max(e->x, b, 1));
+  if (lo >= 0) return kir_2(e->k, modulo ? KIR_umod : KIR_udiv, emit_expr(e, a), by);
+  if (!expr_is_const(e->x, b, &divisor) || lo < -((int64_t)1 << 30)) return put_signed_division(e, modulo, emit_expr(e, a), by);
   const int64_t shift = (-lo + divisor - 1) / divisor;
   const uint32_t raised = emit_expr(e, expr_add(e->x, a, expr_int(e->x, shift * divisor)));
-  const uint32_t q = kir_2(e->k, modulo ? KIR_umod : KIR_udiv, raised, emit_expr(e, b));
+  const uint32_t q = kir_2(e->k, modulo ? KIR_umod : KIR_udiv, raised, by);
   if (modulo) return q;
   const int64_t one = 1;
   return kir_ix(e->k, 1, &one, &q, -shift);

@@ -20,6 +20,17 @@ static map_access moved(const slide *s, const emit_memo *m, ir_expr to) {
   return a;
 }
 
+/* Whether a value lies at a number that the body reads (a gather's), which is none outside of it. */
+static bool is_placed_by_body(const slide *s, const emit_memo *m) {
+  const expr_pool *x = s->e->x;
+  bool found = false;
+  for (uint32_t var = s->var + 1; var < x->vars.count; var++) {
+    for (uint32_t i = 0; i < m->rank; i++) found |= expr_uses_var(x, m->at[i], var);
+    for (uint32_t i = 0; i < m->condition_count; i++) found |= expr_uses_var(x, m->conditions[i].value, var);
+  }
+  return found;
+}
+
 static void look(slide *s, const emit_loop_info *loop, emit_slide_body *body, void *user) {
   emit *e = s->e;
   emit_expr(e, loop->lo), emit_expr(e, loop->hi); /* remembered outside, so made before what is thrown away */
@@ -33,6 +44,7 @@ static void look(slide *s, const emit_loop_info *loop, emit_slide_body *body, vo
   if (!s->kept || !s->lanes || e->k->failed || e->x->failed) e->failed = true;
   for (uint32_t i = known; !e->failed && i < e->memos.count; i++) {
     const emit_memo m = e->memos.at[i];
+    if (is_placed_by_body(s, &m)) continue;
     const map_access a = moved(s, &m, expr_add(e->x, v, expr_int(e->x, loop->step)));
     const uint32_t next = emit_recall(e, m.node, &a);
     if (!next) continue;

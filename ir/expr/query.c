@@ -50,6 +50,7 @@ uint32_t expr_cost(const expr_pool *pool, ir_expr e) {
 /* ---- substitution ---- */
 typedef struct substitution {
   uint32_t count;
+  bool never_by_0; /* what is divided by becomes 1 at least */
   const uint32_t *from;
   const ir_expr *to;
   uint64_t vars;
@@ -81,7 +82,7 @@ static ir_expr substitute_product(expr_pool *pool, ir_expr e, const substitution
 static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
   if (e >= 0 || pool->failed) return e;
   const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
-  if (!s->symbols && !(node.vars & s->vars)) return e;
+  if (!s->symbols && !s->never_by_0 && !(node.vars & s->vars)) return e;
   if (node.kind == EXPR_CONST) return e;
   if (node.kind == EXPR_SYMBOL) return s->symbols && s->symbols[node.value] ? expr_int(pool, s->symbols[node.value]) : e;
   if (node.kind == EXPR_VAR) {
@@ -92,6 +93,7 @@ static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
   if (node.kind == EXPR_SUM) return substitute_sum(pool, e, s);
   if (node.kind == EXPR_PRODUCT) return substitute_product(pool, e, s);
   ir_expr a = substitute(pool, expr_child(pool, e, 0), s), b = substitute(pool, expr_child(pool, e, 1), s);
+  if (s->never_by_0 && node.kind <= EXPR_MOD) b = expr_max(pool, b, 1);
   switch ((expr_kind)node.kind) {
   case EXPR_DIV: return expr_div(pool, a, b);
   case EXPR_MOD: return expr_mod(pool, a, b);
@@ -101,12 +103,18 @@ static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
 }
 
 ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32_t *from, const ir_expr *to) {
-  substitution s = {count, from, to, 0, NULL};
+  substitution s = {count, false, from, to, 0, NULL};
   for (uint32_t i = 0; i < count; i++) s.vars |= (uint64_t)1 << (from[i] & 63);
   return substitute(pool, e, &s);
 }
 
 ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
+
+ir_expr expr_never_by_0(expr_pool *pool, ir_expr e) {
+  bool may_be_0 = false; /* most graphs have no such symbols */
+  for (uint32_t i = 0; i < pool->symbols.count; i++) may_be_0 |= pool->symbols.at[i].min < 1;
+  return may_be_0 ? substitute(pool, e, &(substitution){.never_by_0 = true}) : e;
+}
 
 /* ---- evaluation ---- */
 static bool eval_pair(expr_kind kind, int64_t a, int64_t b, int64_t *out) {

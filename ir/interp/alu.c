@@ -23,12 +23,11 @@
 #define FOR_BITS(name, expression) \
   OPERATION(name##_b32, uint32_t, uint32_t, expression) OPERATION(name##_b64, uint64_t, uint64_t, expression)
 #define FOR_SIGNED(name, expression) OPERATION(name##_i32, int32_t, int32_t, expression) OPERATION(name##_i64, int64_t, int64_t, expression)
-#define COMPARE(name, op)                          \
-  OPERATION(name##_f32, uint32_t, float, a op b)   \
-  OPERATION(name##_f64, uint32_t, double, a op b)  \
-  OPERATION(name##_i32, uint32_t, int32_t, a op b) \
-  OPERATION(name##_i64, uint32_t, int64_t, a op b) \
+#define EQUAL(name, op)                           \
+  OPERATION(name##_f32, uint32_t, float, a op b)  \
+  OPERATION(name##_f64, uint32_t, double, a op b) \
   OPERATION(name##_b32, uint32_t, uint32_t, a op b) OPERATION(name##_b64, uint32_t, uint64_t, a op b)
+#define COMPARE(name, op) EQUAL(name, op) OPERATION(name##_i32, uint32_t, int32_t, a op b) OPERATION(name##_i64, uint32_t, int64_t, a op b)
 
 FOR_FLOATS(add, a + b, a + b)
 FOR_BITS(add, a + b)
@@ -73,12 +72,10 @@ OPERATION(not_bool, uint32_t, uint32_t, !a)
 FOR_BITS(shl, a << (b & (width - 1)))
 FOR_BITS(shr, a >> (b & (width - 1)))
 FOR_SIGNED(shr, a >> (b & (int)(width - 1)))
-COMPARE(eq, ==)
-COMPARE(ne, !=)
+EQUAL(eq, ==)
+EQUAL(ne, !=)
 COMPARE(lt, <)
 COMPARE(le, <=)
-COMPARE(gt, >)
-COMPARE(ge, >=)
 OPERATION(isnan_f32, uint32_t, float, a != a)
 OPERATION(isnan_f64, uint32_t, double, a != a)
 OPERATION(isinf_f32, uint32_t, float, a == INFINITY || a == -INFINITY)
@@ -163,12 +160,10 @@ static const struct {
                   BITS(popcount),
                   BITS(clz),
                   ROW(shr, [KVM_I32] = shr_i32, [KVM_U32] = shr_b32, [KVM_I64] = shr_i64, [KVM_U64] = shr_b64),
-                  SIGNS(eq),
-                  SIGNS(ne),
+                  NUMBERS(eq),
+                  NUMBERS(ne),
                   SIGNS(lt),
                   SIGNS(le),
-                  SIGNS(gt),
-                  SIGNS(ge),
                   FLOATS(isnan),
                   FLOATS(isinf)};
 

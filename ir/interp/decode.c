@@ -53,13 +53,19 @@ static bool add_arithmetic(decoder *d, uint32_t i) {
   s.kind = (uint8_t)kvm_kind_of(s.from_base); /* of the operands: comparisons give bool */
   s.base = s.from_base;
   s.bits = (uint8_t)kir_base_bits(s.from_base);
-  s.run = kvm_arithmetic(in->op, (kvm_kind)s.kind, s.base);
+  const uint32_t op = in->op == KIR_gt ? KIR_lt : in->op == KIR_ge ? KIR_le : in->op; /* a > b is b < a */
+  if (op != in->op) {
+    const void *a = s.a;
+    s.a = s.b, s.b = a;
+  }
+  s.run = kvm_arithmetic(op, (kvm_kind)s.kind, s.base);
   if (!s.run) s.run = kvm_math(in->op, (kvm_kind)s.kind);
   if (kir_ops[in->op].result == KIR_R_ARG0 && s.base != SNT_BOOL) s.fix = kvm_fix_for(s.base);
   s.flops = flops_of(in, (kvm_kind)s.kind);
-  if ((kir_ops[in->op].attrs & KA_MATH) && (in->flags & KIR_HAS_DOM)) {
+  const bool divides = (op == KIR_udiv || op == KIR_umod) && s.kind == KVM_U32;
+  if (divides || ((kir_ops[op].attrs & KA_MATH) && (in->flags & KIR_HAS_DOM))) {
     kvm_step check = s;
-    check.run = kvm_check_domain;
+    check.run = divides ? kvm_check_divisor : kvm_check_domain;
     check.fix = NULL;
     check.hidden = true;
     if (!push(d, &check)) return false;

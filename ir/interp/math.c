@@ -61,6 +61,14 @@ bool kvm_check_domain(kvm *vm, const kvm_step *s) {
   return true;
 }
 
+/* What indices are divided by is never 0 for an item that comes there: processors trap. */
+bool kvm_check_divisor(kvm *vm, const kvm_step *s) {
+  const uint32_t *by = s->b;
+  for (uint32_t at = 0; at < s->n; at++)
+    if (!by[at] && vm->mask[at % vm->items]) return kvm_fail(vm, s, at % vm->items, SNT_E_ARG, "a division by 0");
+  return true;
+}
+
 /* ---- conversions ---- */
 static double round_to_integer(double v, uint32_t mode) {
   switch (mode & ~(uint32_t)KIR_SAT) {

@@ -137,6 +137,7 @@ kvm_fn kvm_vector(uint32_t op);
 kvm_fn kvm_subgroup_fn(uint32_t op);
 kvm_fn kvm_image_fn(uint32_t op);
 bool kvm_check_domain(kvm *, const kvm_step *);
+bool kvm_check_divisor(kvm *, const kvm_step *); /* of u32 */
 double kvm_round(uint32_t base, double);
 double kvm_get(const void *values, kvm_kind, uint32_t at);
 int64_t kvm_get_int(const void *values, kvm_kind, uint32_t at);
