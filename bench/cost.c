@@ -285,7 +285,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     if (known[k].text) *known[k].text = argv[i];
     else *known[k].number = (uint32_t)strtoul(argv[i], NULL, 10);
   }
-  return o->rounds && o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts && (o->table || !o->priced);
+  return o->rounds > 1 && o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts && (o->table || !o->priced);
 }
 
 int main(int argc, char **argv) {
