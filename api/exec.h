@@ -24,7 +24,8 @@ uint64_t exec_chain_launches(const snt_exec *, uint64_t dispatches); /* at most,
 uint64_t exec_chain_words(const snt_exec *, uint64_t dispatches);    /* of all their links */
 void exec_drop_chains(snt_exec *);
 
-/* api/exec_near.c: is all that the device's other threads would save less than waking them takes? */
+/* api/exec_near.c: by the plan's prices, nanoseconds that all units save a run against one of them; is it less than waking the device's other threads takes? */
+double exec_saved_by_units(const snt_exec *);
 bool exec_runs_near(const snt_exec *);
 
 /* api/exec_constants.c: constants; behind the jobs of kernels and chains those of constants, for which there is room */

@@ -8,13 +8,17 @@
 static double saved_by_units(const snt_exec *x, const plan_step *s) {
   const cost_profile *p = &x->device->profile;
   const double groups = api_at_hints(x->program, s->groups), beside = groups < p->units ? groups : p->units;
-  return (s->est_ns - p->launch_ns) * (beside > 1 ? beside - 1 : 0) - p->launch_ns;
+  return (s->est_ns - p->launch_ns) * (beside > 1 ? beside - 1 : 0) + p->near_ns - p->launch_ns;
+}
+
+double exec_saved_by_units(const snt_exec *x) {
+  const ir_plan *plan = &x->program->plan;
+  double saved = 0;
+  for (uint32_t i = 0; i < plan->steps.count; i++) saved += saved_by_units(x, &plan->steps.at[i]) * api_times(x->program, i);
+  return saved;
 }
 
 bool exec_runs_near(const snt_exec *x) {
-  const ir_plan *plan = &x->program->plan;
-  double saved = 0;
   if (!x->device->rt->near || x->flags || x->program->pool.symbols.count) return false;
-  for (uint32_t i = 0; i < plan->steps.count; i++) saved += saved_by_units(x, &plan->steps.at[i]) * api_times(x->program, i);
-  return saved < x->device->profile.wake_ns;
+  return exec_saved_by_units(x) < x->device->profile.wake_ns;
 }

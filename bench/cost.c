@@ -80,15 +80,15 @@ static void show_parts(cost_bench *b) {
 /* Of the best of many, what is not luck: how much slower than it the chosen plan is where both are measured again. */
 static snt_result judge_again(cost_bench *b, cost_totals *t) {
   const uint32_t best = best_of(b);
-  double least[2] = {1, 1};
+  double again[2] = {1, 1};
   if (!b->again) return SNT_OK;
-  if (best) SNT_TRY(cost_measure_again(b, best, least));
-  const double regret = least[0] / least[1] - 1;
+  if (best) SNT_TRY(cost_measure_again(b, best, again));
+  const double regret = again[0] / again[1] - 1;
   t->graphs_again++;
   t->again += fmax(regret, 0);
   t->again_worst = fmax(t->again_worst, regret);
   if (best)
-    printf("    again: the chosen plan %9.2f us, the best (%u) %9.2f us: %.1f %%\n", least[0] / 1e3, best, least[1] / 1e3, 100 * regret);
+    printf("    again: the chosen plan %9.2f us, the best (%u) %9.2f us: %.1f %%\n", again[0] / 1e3, best, again[1] / 1e3, 100 * regret);
   else printf("    again: the chosen plan is the best\n");
   fflush(stdout);
   return SNT_OK;
@@ -125,9 +125,9 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
   t->graphs_told += told;
   printf("%-24s %2u partitions  rank %6.3f  (itself %6.3f, no recompute %6.3f, no registers %6.3f, bytes %6.3f)  regret "
          "%5.1f %%  A/A %4.1f "
-         "%%  spread %4.0f %%  round trip %3.0f ns\n",
+         "%%  spread %4.0f %%  round trip %3.0f ns in %3.0f %%\n",
          name, b->count, rank[MODEL_FULL], itself_of(b), rank[MODEL_NO_RECOMPUTE], rank[MODEL_NO_REGISTERS], rank[MODEL_BYTES],
-         100 * chosen, 100 * noise, 100 * spread, b->round_trip);
+         100 * chosen, 100 * noise, 100 * spread, b->round_trip, 100 * b->counted);
   if (b->verbose) show_parts(b);
   fflush(stdout);
 }
@@ -285,7 +285,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
     if (known[k].text) *known[k].text = argv[i];
     else *known[k].number = (uint32_t)strtoul(argv[i], NULL, 10);
   }
-  return o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts && (o->table || !o->priced);
+  return o->rounds > 1 && o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts && (o->table || !o->priced);
 }
 
 int main(int argc, char **argv) {
@@ -302,7 +302,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   b.seed = o.seed;
-  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.sample_ns = 1e7, b.verbose = o.verbose, b.only = o.only,
+  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.slice_ns = 2e6, b.verbose = o.verbose, b.only = o.only,
   b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced;
   snt_result r = open_bench(&b, &o, &cache);
   if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);

@@ -30,12 +30,14 @@ typedef struct cost_bench {
   snt_stream *stream;
   uint64_t random; /* state of the generator, begun anew for every graph */
   uint32_t seed;
-  uint32_t wanted, best, rounds; /* partitions; of them the best by the model among four times as many */
-  uint32_t again;                /* times that the best and the chosen one are measured once more, in other memory */
-  double sample_ns, round_trip;  /* between two processors, the most of before and behind the graph's measurement; 0: it was not measured */
-  const char *only;              /* the one graph of that name; null: all */
-  const char *table;             /* of measurements that are kept; null: none */
-  const char *name;              /* of the graph at hand */
+  uint32_t wanted, best,
+      rounds;     /* partitions; of them the best by the model among four times as many; times that all are made anew and measured */
+  uint32_t again; /* times that the best and the chosen one are measured once more, in other memory */
+  double slice_ns, round_trip;                 /* between two processors, in the sweeps that count; 0: nothing was measured */
+  double counted;                              /* the share of these */
+  const char *only;                            /* the one graph of that name; null: all */
+  const char *table;                           /* of measurements that are kept; null: none */
+  const char *name;                            /* of the graph at hand */
   bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
   char *base;                                  /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
@@ -75,13 +77,15 @@ snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 /* Per value of the working graph that the program was made of: its group + 1; 0: a view; UINT32_MAX: in several. To be freed; null: no memory. */
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
-snt_result cost_measure(cost_bench *);
-double cost_round_trip(void); /* nanoseconds (cost_apart.c) */
+snt_result cost_make_buffers(cost_bench *);                                            /* the ports', with data */
+snt_result cost_sample(cost_bench *, const partition *, uint32_t repeats, double *ns); /* of one submission among as many */
+snt_result cost_measure(cost_bench *);                                                 /* all of them (cost_sweeps.c) */
+double cost_round_trip(void);                                                          /* nanoseconds (cost_apart.c) */
 /* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where nothing is to be measured. And what has been measured. */
 bool cost_table_read(cost_bench *);
 void cost_table_write(const cost_bench *);
-/* The chosen partition and `best` against each other, made anew in other memory each of `again` times: their least. The best of many is partly luck. */
-snt_result cost_measure_again(cost_bench *, uint32_t best, double least[2]);
+/* The chosen partition and `best` against each other once more, made anew `again` times: the best of many is partly luck. */
+snt_result cost_measure_again(cost_bench *, uint32_t best, double measured[2]);
 void cost_show_steps(cost_bench *, const partition *); /* each kernel, by the device's own clock, beside what was predicted */
 
 /* ---- statistics (cost_rank.c) ---- */

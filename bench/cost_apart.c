@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { TURNS = 2000, ROUNDS = 5, PATIENCE = 4096 };
+enum { TURNS = 1000, ROUNDS = 2, PATIENCE = 4096 };
 
 /* Where only one of the two runs it lets the other: at real-time priority nothing else would. */
 static void await(const atomic_uint *word, uint32_t value) {

@@ -1,4 +1,5 @@
-/* Predicting and measuring: the plan's own estimate and those of lesser models; submissions of all partitions in turn, forwards and backwards. */
+/* Predicting, what the plan says of its run and lesser models do; submissions, and the times of single kernels. */
+#include "api/exec.h"
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>
@@ -47,11 +48,17 @@ static void ablate(const fusion_context *c, const fusion_group *g, uint8_t *seen
   left_out[MODEL_NO_REGISTERS] += full - price(p, &w);
 }
 
+/* What a run takes beyond its steps where threads sleep until one comes: waking them or, where the thread that submits it runs it, doing without them. */
+static double beside_steps(const cost_bench *b, const snt_exec *x) {
+  if (!b->device->rt->near) return 0;
+  return x->near ? exec_saved_by_units(x) : x->device->profile.wake_ns;
+}
+
 void cost_predict(const cost_bench *b, partition *part) {
   const snt_program *program = part->program;
   const fusion_context *c = &program->fusion;
   const cost_profile *p = &b->profile->profile;
-  double left_out[MODEL_COUNT] = {0}, full = 0, bytes = 0;
+  double left_out[MODEL_COUNT] = {0}, full = beside_steps(b, part->exec), bytes = 0;
   uint8_t *seen = calloc(c->graph->nodes.count + 1, 1);
   for (uint32_t i = 0; i < program->plan.steps.count; i++) {
     const plan_step *s = &program->plan.steps.at[i];
@@ -79,7 +86,7 @@ static void fill(int32_t dtype, uint64_t elements, void *data) {
   }
 }
 
-static snt_result make_buffers(cost_bench *b) {
+snt_result cost_make_buffers(cost_bench *b) {
   const snt_program *p = b->parts[0].program;
   snt_result r = p->port_count <= COST_BENCH_PORTS ? SNT_OK : SNT_E_LIMIT;
   for (uint32_t i = 0; r == SNT_OK && i < p->port_count; i++) {
@@ -142,7 +149,7 @@ void cost_show_steps(cost_bench *b, const partition *part) {
   }
 }
 
-static snt_result sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
+snt_result cost_sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
   snt_argument arguments[COST_BENCH_PORTS] = {{0}};
   const snt_run_info info = arguments_of(b, part, arguments);
   snt_result r = SNT_OK;
@@ -151,74 +158,4 @@ static snt_result sample(cost_bench *b, const partition *part, uint32_t repeats,
   if (r == SNT_OK) r = snt_stream_wait(b->stream, &b->diag);
   *ns = (now_ns(b) - start) / repeats;
   return r;
-}
-
-/* Submissions that fill a sample, after two that warm up. */
-static snt_result find_repeats(cost_bench *b, const partition *p, uint32_t *repeats) {
-  double ns = 0;
-  SNT_TRY(snt_exec_prepare(p->exec, &b->diag));
-  SNT_TRY(sample(b, p, 1, &ns));
-  SNT_TRY(sample(b, p, 1, &ns));
-  const double wanted = b->sample_ns / ns;
-  *repeats = wanted < 1 ? 1 : wanted > 4096 ? 4096 : (uint32_t)wanted;
-  return SNT_OK;
-}
-
-/* In turns, forwards and backwards; the least of each direction. */
-static snt_result measure_in_turns(cost_bench *b, partition *parts, uint32_t count) {
-  uint32_t repeats[COST_BENCH_PARTITIONS];
-  double ns = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    SNT_TRY(find_repeats(b, &parts[i], &repeats[i]));
-    parts[i].halves[0] = parts[i].halves[1] = INFINITY;
-  }
-  for (uint32_t round = 0; round < 2 * b->rounds; round++)
-    for (uint32_t k = 0; k < count; k++) {
-      partition *p = &parts[round & 1 ? count - 1 - k : k];
-      SNT_TRY(sample(b, p, repeats[p - parts], &ns));
-      p->halves[round & 1] = fmin(p->halves[round & 1], ns);
-      p->measured = fmin(p->halves[0], p->halves[1]);
-    }
-  return SNT_OK;
-}
-
-snt_result cost_measure(cost_bench *b) {
-  if (!b->priced)
-    SNT_TRY(make_buffers(b)); /* single kernels are timed and the best measured again though all partitions stand in the table */
-  b->round_trip = 0;
-  if (cost_table_read(b)) return SNT_OK;
-  const double before = cost_round_trip();
-  SNT_TRY(measure_in_turns(b, b->parts, b->count));
-  b->round_trip = fmax(before, cost_round_trip());
-  cost_table_write(b);
-  return SNT_OK;
-}
-
-/* ---- the best once more ---- */
-
-/* Both in memory of their own, which begins elsewhere: what a plan gains by where its buffers happen to lie is not the plan's. */
-static snt_result measure_elsewhere(cost_bench *b, partition pair[2]) {
-  enum { PAGES = 64, PAGE = 4096 };
-  snt_buffer *between = NULL;
-  snt_result r = snt_buffer_create(b->device, PAGE * (uint64_t)(1 + cost_random_below(b, PAGES)), &between, &b->diag);
-  cost_free_buffers(b);
-  if (r == SNT_OK) r = make_buffers(b);
-  for (uint32_t i = 0; i < 2 && r == SNT_OK; i++) r = cost_make_exec(b, pair[i].program, b->apart, &pair[i].exec);
-  if (r == SNT_OK) r = measure_in_turns(b, pair, 2);
-  for (uint32_t i = 0; i < 2; i++) {
-    snt_exec_destroy(pair[i].exec);
-    pair[i].exec = NULL;
-  }
-  snt_buffer_destroy(between);
-  return r;
-}
-
-snt_result cost_measure_again(cost_bench *b, uint32_t best, double least[2]) {
-  least[0] = least[1] = INFINITY;
-  for (uint32_t turn = 0; turn < b->again; turn++) {
-    partition pair[2] = {{.program = b->parts[0].program}, {.program = b->parts[best].program}};
-    SNT_TRY(measure_elsewhere(b, pair));
-    for (uint32_t i = 0; i < 2; i++) least[i] = fmin(least[i], pair[i].measured);
-  }
-  return SNT_OK;
 }

@@ -25,7 +25,7 @@ static const key_info keys[] = {
     FIELD(KEY_DOUBLE, units, ""), FIELD(KEY_DOUBLE, lanes, ""), FIELD(KEY_DOUBLE, registers, ""),
     FIELD(KEY_DOUBLE, l1_bytes, "B"), FIELD(KEY_DOUBLE, l2_bytes, "B"), FIELD(KEY_DOUBLE, l3_bytes, "B"), FIELD(KEY_DOUBLE, local_bytes, "B"),
     FIELD(KEY_DOUBLE, group_items, ""), FIELD(KEY_DOUBLE, row_items, ""), FIELD(KEY_DOUBLE, min_groups, ""), FIELD(KEY_DOUBLE, saturate_items, ""),
-    FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_U32, launch_steps, ""), FIELD(KEY_DOUBLE, group_ns, "ns"), FIELD(KEY_DOUBLE, wake_ns, "ns"), FIELD(KEY_DOUBLE, least_saving, "ns"),
+    FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_U32, launch_steps, ""), FIELD(KEY_DOUBLE, group_ns, "ns"), FIELD(KEY_DOUBLE, near_ns, "ns"), FIELD(KEY_DOUBLE, wake_ns, "ns"), FIELD(KEY_DOUBLE, least_saving, "ns"),
     FIELD(KEY_DOUBLE, dram_gbs, "GB/s"), FIELD(KEY_DOUBLE, cache_gbs, "GB/s"), FIELD(KEY_DOUBLE, l2_gbs, "GB/s"), FIELD(KEY_DOUBLE, l1_gbs, "GB/s"), FIELD(KEY_DOUBLE, strided_factor, ""),
     FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, overlap, ""), FIELD(KEY_DOUBLE, dot4_steps, ""), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""), FIELD(KEY_DOUBLE, port_lanes, ""),
     FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""), FIELD(KEY_DOUBLE, contract_share, ""),

@@ -13,6 +13,7 @@ min_groups = 16                # measured: 3 groups on 2 cores lose 28 %
 launch_ns = 2500 ns            # sinter calibrate, as programs run 1.3-1.5, a launch a kernel 2-7; from step to step of one launch 0.3-0.8
 launch_steps = 16              # kernels that one launch goes through: each launch costs 6 to 18 us of two threads, which sleep and wake between them
 group_ns = 8 ns                # measured: 5-11
+near_ns = 300 ns               # chains of 1 to 6 kernels run by the thread that submits them: 0.3 us each (Zen 4)
 wake_ns = 30000 ns             # two cores that others use: 60 by least times and 100 by medians (Zen 3, virtual), 6 to 17 (Zen 4, 128 sums); by the thread that submits them none (api/exec_near.c)
 dram_gbs = 45 GB/s             # streaming copy with non-temporal stores, two cores of Zen 3; of Cascade Lake 24 with plain stores fetched ahead
 cache_gbs = 60 GB/s            # last cache, two cores: 90 on Zen 3; sinter calibrate on Cascade Lake 40-53, on Zen 4 115-178

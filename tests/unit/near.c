@@ -99,6 +99,15 @@ static void check_turns(turns *t, snt_context *context) {
   drop(&beside.far), drop(&beside.near);
 }
 
+/* What units save beside each other is weighed against one of them, which has a price for each step, too. */
+static void check_steps(snt_device *device, const made *trips) {
+  const double given = device->profile.near_ns, saved = exec_saved_by_units(trips->exec);
+  device->profile.near_ns = given + 1;
+  const double more = exec_saved_by_units(trips->exec) - saved;
+  device->profile.near_ns = given;
+  tap_ok(given > 0 && more > 1999.5, "each of 2000 steps takes the submitting thread something");
+}
+
 static void check_device(snt_context *context, snt_device *device) {
   turns t = {.device = device};
   made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL}, one = {NULL, NULL}, trips = {NULL, NULL};
@@ -112,6 +121,7 @@ static void check_device(snt_context *context, snt_device *device) {
     tap_ok(!apart.exec->near, "as is what has a launch a step, which is there to be timed");
     tap_ok(!open.exec->near, "and what may be more than its hint says");
     tap_ok(one.exec->near && !trips.exec->near, "a product of a row, and not 2000 of them after each other");
+    check_steps(device, &trips);
     check_turns(&t, context);
   }
   drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open), drop(&one), drop(&trips);
