@@ -106,7 +106,8 @@ bool kir_fits_items(const kir_kernel *, const kir_kernel *into); /* may it run o
 bool kir_is_written(const kir_kernel *);                         /* in the target's language, by the user */
 uint32_t kir_local_bytes(const kir_kernel *);
 
-/* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. ir/math/math.c */
+/* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. The argument
+   lies in dom_lo..dom_hi, or may be NaN beside where KIR_HAS_DOM is not set. ir/math/math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);
 float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
 /* The product that a kernel's `needs` names, as "mma.f16.f32.16x16x16": the KIR_MMA_ type of its operands and the size; false: it names none.

@@ -20,13 +20,15 @@ kv km_with_sign(km *m, kv magnitude, kv x) {
   return km_as_f(m, km_or(m, km_as_u(m, magnitude), sign));
 }
 
-/* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. Of NaN alone
-   it is a signed one, which processors' vectors have. */
+static kv x_where(km *m, kv keep, kv x, kv result) { return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result))); }
+
+/* x itself where |x| is above the float with the bits `most`, or NaN, else `result`: a signed comparison, which processors' vectors have. */
+kv km_beyond(km *m, kv x, int32_t most, kv result) { return x_where(m, km_gt(m, km_as_i(m, km_abs_bits(m, x)), km_i(m, most)), x, result); }
+
+/* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. */
 kv km_pass(km *m, kv x, uint32_t tiny, kv result) {
-  const kv size = km_abs_bits(m, x);
-  const kv keep = tiny ? km_gt(m, km_sub(m, size, km_u(m, tiny)), km_u(m, 0x7f800000 - tiny))
-                       : km_gt(m, km_as_i(m, size), km_i(m, 0x7f800000));
-  return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result)));
+  if (!tiny) return km_beyond(m, x, 0x7f800000, result);
+  return x_where(m, km_gt(m, km_sub(m, km_abs_bits(m, x), km_u(m, tiny)), km_u(m, 0x7f800000 - tiny)), x, result);
 }
 
 /* For a function that goes on with |x|: the same with the domain of |x|. */
@@ -42,18 +44,18 @@ bool km_is_finite(const km *m) { return m->has_dom && m->lo >= -0x1.fffffep+127f
 
 /* Clamps that leave NaN alone; nothing is emitted where the proven domain makes them idle. */
 kv km_at_most(km *m, kv x, double hi) {
-  if (m->has_dom && m->hi <= hi) return x;
+  if (m->hi <= hi) return x;
   return km_select(m, km_gt(m, x, km_f(m, hi)), km_f(m, hi), x);
 }
 
 kv km_at_least(km *m, kv x, double lo) {
-  if (m->has_dom && m->lo >= lo) return x;
+  if (m->lo >= lo) return x;
   return km_select(m, km_lt(m, x, km_f(m, lo)), km_f(m, lo), x);
 }
 
 /* +infinity where x > limit. */
 kv(km_over)(km *m, kv x, double limit, kv result) {
-  if (m->has_dom && m->hi <= limit) return result;
+  if (m->hi <= limit) return result;
   return km_as_f(m, km_select(m, km_gt(m, x, km_f(m, limit)), km_u(m, 0x7f800000), km_as_u(m, result)));
 }
 
@@ -91,18 +93,12 @@ kv km_root(km *m, kv z, kv z_tail, kv *tail) {
   return root;
 }
 
-kv km_clamp(km *m, kv x, double limit) {
-  const kv low = km_select(m, km_lt(m, x, km_f(m, -limit)), km_f(m, -limit), x);
-  return km_select(m, km_gt(m, low, km_f(m, limit)), km_f(m, limit), low);
-}
+kv km_within(km *m, kv x, double limit) { return km_at_most(m, km_at_least(m, x, -limit), limit); }
 
-/* The same of an argument: nothing where its proven domain lies within. */
-kv km_within(km *m, kv x, double limit) { return m->has_dom && m->lo >= -limit && m->hi <= limit ? x : km_clamp(m, x, limit); }
-
-/* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1: the form of the cheap tanh. */
+/* x P(x^2) / Q(x^2) with x held within +-limit and the result within +-1 (that of such x is): the form of the cheap tanh. */
 kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q) {
   const kv held = km_within(m, x, limit), z = km_mul(m, held, held);
-  return km_clamp(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
+  return km_within(m, km_div(m, km_mul(m, held, km_poly(m, z, count, p)), km_poly(m, z, count, q)), 1);
 }
 
 kv km_with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args) {

@@ -19,6 +19,6 @@ kv km_erf(km *m, kv x, kv unused) {
   kv q = km_poly(m, t, IR_COUNT(ERF16), ERF16);
   if (!m->fma) q = km_add(m, q, km_mul(m, km_mul(m, q, q), km_mul(m, km_f(m, ERF_SLOPE), km_sum_tail(m, minus, scaled, t))));
   kv y = km_mul(m, held, q);
-  if (!m->has_dom || m->lo < -3 || m->hi > 3) y = km_clamp(m, y, 1); /* rounded, it exceeds 1 by one place in places */
+  y = km_within(m, y, 1); /* rounded, it exceeds 1 by one place in places; not of x within 1 */
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }

@@ -16,10 +16,10 @@ static kv log_bend(km *m, kv f, kv square) {
   return km_mul(m, km_mul(m, square, f), p);
 }
 
-/* k ln 2 + log(1 + f) + tail */
+/* k ln 2 + log(1 + f) + tail, if there is one */
 static kv log_sum(km *m, kv k, kv f, kv tail) {
-  const kv square = km_mul(m, f, f);
-  const kv low = km_mad(m, k, km_f(m, LN2_LOW), km_add(m, log_bend(m, f, square), tail));
+  const kv square = km_mul(m, f, f), bend = log_bend(m, f, square);
+  const kv low = km_mad(m, k, km_f(m, LN2_LOW), tail ? km_add(m, bend, tail) : bend);
   const kv y = km_add(m, km_mad(m, square, km_f(m, -0.5), low), f);
   return km_mad(m, k, km_f(m, LN2_HIGH), y);
 }
@@ -27,7 +27,7 @@ static kv log_sum(km *m, kv k, kv f, kv tail) {
 /* Positive finite x (denormals too) = 2^k (1 + f), 1 + f in [from, 2 from), `from` given by its bits. */
 kv km_log_reduce(km *m, kv x, uint32_t from, kv *f) {
   kv bits = km_as_u(m, x), extra = km_i(m, 0);
-  const bool normal = m->has_dom && m->lo >= 0x1p-126f;
+  const bool normal = m->lo >= 0x1p-126f;
   if (!normal) {                                                  /* a denormal's bits are the integer x 2^149 */
     const kv tiny = km_lt(m, km_as_i(m, x), km_i(m, 0x00800000)); /* signed: processors' vectors compare and convert so */
     bits = km_select(m, tiny, km_as_u(m, km_to_f(m, km_as_i(m, x))), bits);
@@ -40,7 +40,8 @@ kv km_log_reduce(km *m, kv x, uint32_t from, kv *f) {
 
 /* The results of 0 (-inf), +inf, NaN and negative arguments; `shifted` is x for log and log2, 1 + x for log1p. */
 static kv log_specials(km *m, kv shifted, kv y) {
-  if (m->has_dom && m->lo > 0 && km_is_finite(m)) return y;
+  if (m->lo > 0 && km_is_finite(m)) return y;
+  if (m->lo > 0) return km_beyond(m, shifted, 0x7f7fffff, y);
   const kv bits = km_as_i(m, shifted);
   const kv wrong = km_select(m, km_eq(m, km_add(m, bits, bits), km_i(m, 0)), km_u(m, 0xff800000), km_u(m, 0x7fc00000));
   const kv endless = km_gt(m, bits, km_i(m, 0x7f7fffff)), right = km_select(m, endless, km_as_u(m, shifted), km_as_u(m, y));
@@ -54,7 +55,7 @@ kv km_log(km *m, kv x, kv unused) {
   (void)unused;
   kv f;
   const kv k = km_log_reduce(m, x, TWO_THIRDS, &f);
-  return log_specials(m, x, log_sum(m, k, f, km_f(m, 0)));
+  return log_specials(m, x, log_sum(m, k, f, 0));
 }
 
 /* log(1 + f) in two parts, the first of 12 bits, so that its product with the first part of 1/ln 2 is exact */
@@ -70,7 +71,7 @@ kv km_log2(km *m, kv x, kv unused) {
   return log_specials(m, x, km_add(m, y, km_add(m, km_sum_tail(m, k, main, y), part)));
 }
 
-/* log(1 + h + tail) for h > -1, plus extra ln 2; where h is huge, log(h). */
+/* log(1 + h + tail) for h > -1, plus extra ln 2, each if there is one; where h is huge, log(h). */
 static kv log_of_sum(km *m, kv h, kv tail, kv extra) {
   const kv one = km_f(m, 1), u = km_add(m, h, one), bits = km_as_u(m, u);
   const kv k = km_shr(m, km_as_i(m, km_sub(m, bits, km_u(m, TWO_THIRDS))), km_i(m, 23));
@@ -79,14 +80,15 @@ static kv log_of_sum(km *m, kv h, kv tail, kv extra) {
   const kv scale = km_as_f(m, km_select(m, huge, km_u(m, 0), km_sub(m, km_u(m, 0x3f800000), shift))); /* 2^-k */
   const kv exact = km_mad(m, h, scale, km_sub(m, scale, one)), rough = km_sub(m, km_as_f(m, km_sub(m, bits, shift)), one);
   const kv f = km_select(m, huge, rough, exact);
-  const kv low = km_mul(m, km_mul(m, tail, scale), km_sub(m, one, km_mul(m, f, km_f(m, 0.75)))); /* tail / (1 + f), nearly */
-  return log_sum(m, km_add(m, km_to_f(m, k), extra), f, low);
+  if (tail) tail = km_mul(m, km_mul(m, tail, scale), km_sub(m, one, km_mul(m, f, km_f(m, 0.75)))); /* tail / (1 + f), nearly */
+  const kv whole = km_to_f(m, k);
+  return log_sum(m, extra ? km_add(m, whole, extra) : whole, f, tail);
 }
 #define log_of_sum(m, h, tail, extra) IR_LAST_FIRST_3(log_of_sum, h, tail, extra, m)
 
 kv km_log1p(km *m, kv x, kv unused) {
   (void)unused;
-  const kv y = log_specials(m, km_add(m, x, km_f(m, 1)), log_of_sum(m, x, km_f(m, 0), km_f(m, 0)));
+  const kv y = log_specials(m, km_add(m, x, km_f(m, 1)), log_of_sum(m, x, 0, 0));
   return km_pass(m, x, 0x33000000, y);
 }
 
@@ -126,7 +128,7 @@ kv km_atanh(km *m, kv x, kv unused) {
   const kv d = km_sub(m, one, b), d_tail = km_sub(m, km_sub(m, one, d), b);
   kv tail;
   const kv q = km_quotient(m, km_add(m, b, b), d, d_tail, &tail);
-  const kv h = km_add(m, q, tail), y = log_of_sum(m, h, km_sum_tail(m, q, tail, h), km_f(m, 0));
+  const kv h = km_add(m, q, tail), y = log_of_sum(m, h, km_sum_tail(m, q, tail, h), 0);
   const kv half = km_as_u(m, km_mul(m, y, km_f(m, 0.5)));
   const kv edge = km_select(m, km_eq(m, km_as_u(m, a), km_u(m, 0x3f800000)), km_u(m, 0x7f800000), km_u(m, 0x7fc00000));
   return km_pass(m, x, 0x39000000, km_with_sign(m, km_as_f(m, km_select(m, valid, half, edge)), x));

@@ -1,5 +1,8 @@
 /* math: transcendental functions become our own polynomials, computed in f32, or in f64 where they are of f64. */
 #include "ir/kir_pass_private.h"
+#include <math.h>
+
+enum { LEAST_DEPTH = 5 }; /* log(1 + e^x) within erf */
 
 /* Devices that divide exactly have an exact remainder too. */
 static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *caps) {
@@ -14,12 +17,33 @@ static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *cap
   }
 }
 
+/* What no number that `v` may be is below; it may be NaN beside. A sum rounds no further than to the sum of what its terms are not below. */
+static float least_of(const kir_kernel *k, uint32_t v, uint32_t depth) {
+  const kir_inst *in = kir_at(k, v);
+  if (in->type.base != SNT_F32 || depth == 0) return -INFINITY;
+  if (in->op == KIR_const) return (float)in->imm.f;
+  float least[2] = {0};
+  for (uint32_t n = 0; n < in->arg_count && n < IR_COUNT(least); n++) least[n] = least_of(k, kir_arg(k, v, n), depth - 1);
+  switch (in->op) {
+  case KIR_exp:
+  case KIR_sigmoid: return 0;
+  case KIR_splat: return least[0];
+  case KIR_add: return least[0] + least[1];
+  case KIR_log: return least[0] >= 1 ? 0 : -INFINITY;
+  case KIR_mul: return kir_arg(k, v, 0) == kir_arg(k, v, 1) ? 0 : -INFINITY;
+  default: return -INFINITY;
+  }
+}
+
 static snt_result expand(kir_clone *c, uint32_t i, const kir_caps *caps, snt_diag *diag) {
   const kir_inst *in = kir_at(c->in, i);
   const kir_type single = kir_with_base(in->type, in->type.base == SNT_F64 ? SNT_F64 : SNT_F32);
   if (in->type.base == SNT_F64 && !caps->int64) return kir_unsupported(c->in, "math", i, "64-bit integers in f64", diag);
   kir_inst like = *in;
   like.type = single;
+  const bool one = kir_ops[in->op].args == 1;
+  if (!(in->flags & KIR_HAS_DOM) || !one)
+    like.dom_lo = one ? least_of(c->in, kir_arg(c->in, i, 0), LEAST_DEPTH) : -INFINITY, like.dom_hi = INFINITY;
   uint32_t args[2] = {0};
   for (uint32_t n = 0; n < in->arg_count && n < 2; n++) args[n] = kir_cast(c->out, single, c->map[kir_arg(c->in, i, n)]);
   c->map[i] = kir_cast(c->out, in->type, kir_math_expand(c->out, &like, args[0], args[1], caps));

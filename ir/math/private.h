@@ -15,7 +15,7 @@ typedef struct km {
   bool repairs;   /* and the device's own division or root is not exact: ir/math/exact.c */
   bool loose;     /* the cheap variant is wanted */
   bool may_flush; /* results below 2^-126 may become 0 everywhere */
-  bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either */
+  bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either; else it may be NaN beside what lies there */
   float lo, hi;
 } km;
 typedef kv km_function(km *m, kv a, kv b); /* b is 0 where the function has one argument */
@@ -88,12 +88,12 @@ kv km_poly(km *m, kv x, uint32_t count, const float *c);
 kv km_odd_quotient(km *m, kv x, double limit, uint32_t count, const float *p, const float *q);
 kv km_abs_bits(km *m, kv x);
 kv km_with_sign(km *m, kv magnitude, kv x);
+kv km_beyond(km *m, kv x, int32_t most, kv result);
 kv km_pass(km *m, kv x, uint32_t tiny, kv result);
 km km_of_abs(const km *m);
 bool km_is_finite(const km *m);
 kv km_at_most(km *m, kv x, double hi);
 kv km_at_least(km *m, kv x, double lo);
-kv km_clamp(km *m, kv x, double limit);
 kv km_within(km *m, kv x, double limit);
 kv km_over(km *m, kv x, double limit, kv result);
 kv km_sum_tail(km *m, kv a, kv b, kv s);

@@ -197,7 +197,7 @@ typedef struct request {
   kir_op op;
   uint32_t lanes;
   float ulp;
-  bool has_dom;
+  bool has_dom, has_least; /* both ends of where the argument lies, or the lower one */
   float lo, hi;
   bool same_bits;
 } request;
@@ -213,8 +213,8 @@ static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_
                          .type = kir_t(SNT_F32, r->lanes),
                          .ulp = r->ulp,
                          .flags = r->has_dom ? KIR_HAS_DOM : 0,
-                         .dom_lo = r->lo,
-                         .dom_hi = r->hi};
+                         .dom_lo = r->has_dom || r->has_least ? r->lo : -INFINITY,
+                         .dom_hi = r->has_dom ? r->hi : INFINITY};
   if (!kir_math_find(r->op)) {
     const uint32_t value = kir_ops[r->op].args == 2 ? kir_2(k, r->op, a, b) : kir_1(k, r->op, a);
     const kir_type type = kir_at(k, value)->type;
@@ -438,7 +438,8 @@ static const domain domains[] = {
 static void check_domain(const domain *m, const math_truth *t, const device *d) {
   static uint32_t a[WIDTH], b[WIDTH];
   const uint32_t lanes = d->table ? d->table : 1;
-  const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp}, proven = {m->op, lanes, m->ulp, true, m->lo, m->hi, false};
+  const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp},
+                proven = {m->op, lanes, m->ulp, true, false, m->lo, m->hi, false};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   machine full, less;
@@ -462,7 +463,40 @@ static void check_domain(const domain *m, const math_truth *t, const device *d) 
   ir_arena_free(&arena);
 }
 
+/* ---- a lower end alone: fewer operations, the same bits; of NaN NaN ---- */
+static const domain least[] = {{KIR_log, 0, 1, 0},     {KIR_log, 1.4f, 0x1p-126f, 0}, {KIR_log2, 0, 0x1p-126f, 0},
+                               {KIR_log2, 1.5f, 1, 0}, {KIR_log1p, 0, 1, 0},          {KIR_erf, 0, 0, 0},
+                               {KIR_exp, 0, -1, 0}};
+
+static void check_least(const domain *m, const device *d) {
+  static uint32_t a[WIDTH], b[WIDTH];
+  static const uint32_t nan[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7f800000};
+  const uint32_t lanes = d->table ? d->table : 1;
+  const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp},
+                proven = {.op = m->op, .lanes = lanes, .ulp = m->ulp, .has_least = true, .lo = m->lo};
+  ir_arena arena;
+  ir_arena_init(&arena, NULL);
+  machine full, less;
+  const bool made = make_machine(&full, &arena, &free_range, d) && make_machine(&less, &arena, &proven, d);
+  bool same = made;
+  for (uint32_t batch = 0; same && batch < 64; batch++) {
+    EACH {
+      a[c] = math_random() << 16 ^ math_random();
+      if (math_float(a[c]) < m->lo) a[c] = batch % 2 ? math_bits(m->lo + (float)(a[c] % 4096) / 512) : a[c] & 0x7fffffff;
+      if (math_float(a[c]) < m->lo) a[c] = math_bits(m->lo);
+    }
+    memcpy(a, nan, sizeof nan);
+    full.in[0] = less.in[0] = a, full.in[1] = less.in[1] = b;
+    same = run(&full) && run(&less) && same_results(results_of(&full), results_of(&less));
+  }
+  tap_ok(same, "%s from %g on: the bits of everywhere, %s", kir_ops[m->op].name, (double)m->lo, d->name);
+  tap_ok(made && operations(less.k) < operations(full.k), "%s from %g on is cheaper, %s", kir_ops[m->op].name, (double)m->lo, d->name);
+  ir_arena_free(&arena);
+}
+
 static void check_domains(void) {
+  for (uint32_t i = 0; i < IR_COUNT(least); i++)
+    for (uint32_t d = 0; d < IR_COUNT(devices); d += IR_COUNT(devices) - 1) check_least(&least[i], &devices[d]);
   for (uint32_t i = 0; i < IR_COUNT(domains); i++)
     for (uint32_t n = 0; n < math_truth_count; n++)
       if (math_truths[n].op == domains[i].op)
@@ -474,7 +508,7 @@ static void check_refusals(void) {
   ir_arena_init(&arena, NULL);
   kir_kernel k;
   kir_init(&k, &arena, "math");
-  const kir_inst inst = {.op = KIR_exp, .type = kir_t(SNT_F64, 1)};
+  const kir_inst inst = {.op = KIR_exp, .type = kir_t(SNT_F64, 1), .dom_lo = -INFINITY, .dom_hi = INFINITY};
   const kir_caps caps = caps_of(&devices[0]);
   const uint32_t value = kir_math_expand(&k, &inst, kir_const_float(&k, inst.type, 1), 0, &caps);
   tap_ok(value == 0 && k.failed && k.first_error.result == SNT_E_UNSUPPORTED, "exp on f64 is refused: %s", k.first_error.text);
@@ -489,7 +523,7 @@ static char *reproducible_text(ir_arena *arena, kir_op op, const kir_caps *caps,
   k.mode = SNT_NUMERICS_REPRODUCIBLE;
   const uint32_t a = kir_scalar_read(&k, kir_scalar_add(&k, "a", SNT_F32, 0, 0, 0)),
                  b = kir_scalar_read(&k, kir_scalar_add(&k, "b", SNT_F32, 0, 0, 0));
-  const kir_inst inst = {.op = (uint16_t)op, .type = kir_t(SNT_F32, 1)};
+  const kir_inst inst = {.op = (uint16_t)op, .type = kir_t(SNT_F32, 1), .dom_lo = -INFINITY, .dom_hi = INFINITY};
   kir_math_expand(&k, &inst, a, b, caps);
   ir_text text;
   ir_text_init(&text, arena);
