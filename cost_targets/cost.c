@@ -80,6 +80,7 @@ void cost_profile_widen(cost_profile *p, double lanes) {
       for (uint32_t t = 0; t < COST_TYPE_COUNT && !(ir_ops[op].flags & IR_EXPENSIVE); t++) p->cycles[op][t] *= (float)times;
   }
   p->lanes = lanes;
+  if (cost_permutes(p) && p->table_exp_cycles > 0) p->cycles[IR_OP_exp][COST_F32] = (float)p->table_exp_cycles;
 }
 
 static double compute_time(const cost_profile *p, const cost_work *w) {

@@ -244,4 +244,27 @@ for my $case (['softmax', '4,96,48', '[1]', 1], ['vectors left over', '3,70,37',
     }
   }
 }
+
+# Down columns: extremes take turns in four of them (each is compared, and told from NaN, behind the one before it), in a loop or written out; sums, one after the other, have
+# neighbouring vectors in one loop where two groups are left for each unit.
+for my $case (['extremes', '302,24', 'max', 3, 'v\d+ \+= 4u', 1], ['extremes in pieces', '2,97,24', 'min', 3, 'v\d+ \+= 4u', 1],
+  ['few extremes', '33,24', 'max', 1, '0\.0f\)+ > ', 4], ['sums', '512,64', 'sum', 4, 'v\d+ \+ 8\)', 2]) {
+  my ($name, $shape, $op, $groups, $text, $times) = @$case;
+  my $axis = ($shape =~ tr/,//) - 1;
+  (my $base = "down_$name") =~ s/ /_/g;
+  my $file = put("$base.snt", "graph \@g(%x: f32[$shape]) {\n  %y = reduce.$op %x, axes=[$axis]\n  return y=%y\n}\n");
+  system("$sinter compile $file --target opencl --profile pocl -o $file.out --quiet >/dev/null 2>&1");
+  my ($first) = sort glob "$file.out/k0_*.cl";
+  my $source = `cat '$first'`;
+  is(scalar(() = $source =~ /$text/g), $times, "$name: $times of $text") or diag($source);
+  like(`cat '$file.out/plan.txt'`, qr/groups=$groups\b/, "$name: $groups groups");
+  for my $device ('interp', 'opencl:pocl') {
+    SKIP: {
+      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
+      my $ran = `$sinter run $file --device $device --check --quiet 2>&1`;
+      ok($? == 0, "$device: $name") or diag($ran);
+    }
+  }
+}
+
 done_testing;

@@ -30,6 +30,7 @@ contract_share = 0.65          # sinter calibrate: 512 x 256 x 256, 0.69 +-5 % o
 op_cycles = 0.75               # sub: 1.5 in a chain of 32, 0.5 where they are independent: short chains lie between
 special_cycles = 18            # exp 18.3; 34, 10
 div_cycles = 3.6
+table_exp_cycles = 12         # exp of a vector of 16 whose roots are lanes of a table (caps.permute): 12.4 on Zen 4
 cycles.max.f32 = 2.5           # a NaN goes through: 6.9 in a chain
 cycles.min.f32 = 2.5           # as max
 cycles.sqrt.f32 = 4.6

@@ -72,7 +72,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
   if (last) sweep_terms(e, r, v, carried);
   else sweep_below(e, r, level + 1, lo, hi, carried);
   if (r->lanes > 1 && last) emit_fetch_ahead(e, first, r->rows, 0);
-  else if (r->lanes == 1 && e->lanes > 1) emit_fetch_ahead(e, first, 1, emit_expr(e, v));
+  else if (r->lanes == 1 && e->lanes > 1) emit_fetch_ahead(e, first, r->rows > 1 ? 1 : r->accumulators, emit_expr(e, v));
   emit_loop_end(e, v, r->accumulators * r->rows, carried, acc);
 }
 
@@ -161,14 +161,12 @@ static bool is_written_out(const emit *e, const reduction *r) {
   return total * text <= UNROLLED_TEXT;
 }
 
+/* Into one accumulator after the other. */
 static void write_out(emit *e, reduction *r, uint32_t level, uint32_t *acc) {
-  if (level == r->count) {
-    *acc = reduction_add(e, r, *acc);
-    return;
-  }
   for (ir_expr i = 0; i < r->extent[level]; i++) {
     r->at[level] = i;
-    write_out(e, r, level + 1, acc);
+    if (level + 1 < r->count) write_out(e, r, level + 1, acc);
+    else acc[i % r->accumulators] = reduction_add(e, r, acc[i % r->accumulators]);
   }
 }
 
@@ -282,7 +280,6 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
   const ir_node *n = ir_at(e->g, node);
   reduction r = open_reduction(e, node, access, s);
   if (n->op == IR_OP_reduce_argmax || n->op == IR_OP_reduce_argmin) return reduction_index(e, &r);
-  if (e->lanes > 1) r.accumulators = 1;
   if (!r.count) { /* an empty contraction is a product; a reduction over no axis is its operand */
     uint32_t acc = reduction_identity(e, &r, e->lanes);
     return reduction_add(e, &r, acc);
@@ -291,18 +288,18 @@ static uint32_t reduce_unrounded(emit *e, uint32_t node, const map_access *acces
   const bool fixed = fusion_keeps_order(e->c->options);
   if (fixed) fix_tree(e, &r);
   else reduction_fit(e, &r);
-  uint32_t acc = reduction_identity(e, &r, e->lanes);
+  uint32_t acc[MAX_ACCUMULATORS];
   if (is_written_out(e, &r)) {
-    write_out(e, &r, 0, &acc);
-    return acc;
+    for (uint32_t j = 0; j < r.accumulators; j++) acc[j] = reduction_identity(e, &r, e->lanes);
+    write_out(e, &r, 0, acc);
+    add_accumulators(e, &r, acc);
+    return *acc;
   }
   if (!fixed && r.lanes > 1 && r.items == 1) {
-    sweep_stairs(e, &r, &acc);
-    return acc;
+    sweep_stairs(e, &r, acc);
+    return *acc;
   }
-  if (e->lanes == 1 || fixed) return sweep_in_order(e, &r);
-  sweep_levels(e, &r, 0, 0, r.extent[r.count - 1], &acc);
-  return acc;
+  return sweep_in_order(e, &r);
 }
 
 uint32_t emit_reduce(emit *e, uint32_t node, const map_access *access, const sweep *s) {

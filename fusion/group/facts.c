@@ -69,16 +69,16 @@ static double tap_cycles(const cost_profile *p, uint32_t op) {
   return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : 1 / p->fma_per_cycle);
 }
 
-/* Vectors along a row: its terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the end of each,
-   where the lanes of the chains become one: from it follows what an end takes. */
-static void find_row_cycles(const fusion_context *c, fusion_facts *f, uint32_t node) {
+/* Terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the end of each, where the lanes
+   of the chains become one: from it follows what an end takes. Down columns each lane has a chain of its own to the end. */
+static void find_chain_cycles(const fusion_context *c, fusion_facts *f, uint32_t node, bool along_rows) {
   enum { MEASURED = 64 }; /* terms of such a row */
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
   const bool orders = n->op == IR_OP_reduce_max || n->op == IR_OP_reduce_min;
   const double term = p->vector_load_cycles + cost_op_cycles(p, orders ? IR_OP_max : IR_OP_add, n->type.dtype);
   if (f->cycles <= term) return;
-  f->end_cycles = (f->cycles - term) * MEASURED;
+  if (along_rows) f->end_cycles = (f->cycles - term) * MEASURED;
   f->cycles = term;
 }
 
@@ -105,7 +105,7 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   }
   if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract) {
     if (fusion_has_taps(c->graph, ir_arg(c->graph, node, 0))) facts[node].cycles = tap_cycles(p, n->op);
-    else if (reduces_rows(c->graph, node)) find_row_cycles(c, &facts[node], node);
+    else find_chain_cycles(c, &facts[node], node, reduces_rows(c->graph, node));
   }
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(p, n->op);
   const uint8_t flags = ir_ops[n->op].flags;

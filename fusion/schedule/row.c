@@ -61,11 +61,18 @@ static uint32_t reduce_wanted(row_job *j, uint32_t node, const map_access *at, c
   return result;
 }
 
+/* Down a column each extremum waits for the one before it, which is compared, and told from NaN, for longer than the next line takes to come: several take turns. */
+static uint32_t turns_across(const row_job *j, uint32_t sweep_number) {
+  const ir_op op = (ir_op)ir_at(j->c->graph, j->reduce[sweep_number])->op;
+  return schedule_is_explicit(j->c) && (op == IR_OP_reduce_max || op == IR_OP_reduce_min) ? SUMS : 1;
+}
+
 static void reduce_row(row_job *j, const sweep *given) {
   sweep how = *given;
   how.beside = fetch_beside, how.user = j;
   for (uint32_t s = 0; s < j->sweeps; s++) {
     j->sweep = s;
+    if (j->across) how.accumulators = turns_across(j, s);
     const map_access at = row_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
     row_open_stages(j, s);
@@ -386,12 +393,12 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   emit_if_end(e);
 }
 
-/* Vectors of a work-item's unit: a walk down long columns, a line or two of each row, asks memory for as little as it can, where there are units for the device.
+/* Vectors of a work-item's unit: a walk down long columns asks for a line or two of each row, of four where two groups are left for each of the device's units.
    Sums by words go side by side however much they compute (rewrite/words.c). */
 static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes) {
   enum { LONG = 128 };
   expr_pool *x = j->c->graph->pool;
-  const int64_t rows = schedule_hint(x, j->rows), least = (int64_t)j->c->options->profile->min_groups * lanes;
+  const int64_t rows = schedule_hint(x, j->rows), least = 2 * (int64_t)j->c->options->profile->units * lanes;
   uint32_t part, vectors = 1;
   if (!schedule_is_explicit(j->c)) return 1;
   if (reads_parts(j, &part)) vectors = rows_at_once(j, UINT32_MAX);

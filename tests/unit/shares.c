@@ -67,6 +67,10 @@ static void widens(double port_lanes, double times) {
   cost_profile_widen(&wide, 16);
   tap_ok(wide.stream_threshold == times * storage.stream_threshold, "16 lanes by ports of %g: stores stream beyond %g of the last cache",
          port_lanes, wide.stream_threshold / storage.stream_threshold);
+  tap_ok(cost_op_cycles(&storage, IR_OP_exp, SNT_F32) == storage.special_cycles &&
+             cost_op_cycles(&wide, IR_OP_exp, SNT_F32) == storage.table_exp_cycles &&
+             cost_op_cycles(&wide, IR_OP_tanh, SNT_F32) == cost_op_cycles(&storage, IR_OP_tanh, SNT_F32),
+         "exp takes less where a vector is a table, tanh does not");
 }
 
 int main(void) {
