@@ -73,6 +73,10 @@ const ctext_helper cuda_helpers[] = {
                 "  for (int i = 0; i < 8; i += 2) *(snt_vec<float, 2> *)(p + (l / 4 + i % 4 * 4) * ld + l % 4 * 2 + i / 4 * 8) = snt_vec<float, 2>{{c.r[i], c.r[i + 1]}};\n}\n"
                 "#ifndef SNT_SHIM\n#define SNT_HALF(A, type) SNT_UNIT(A, float, \"+f\", \"16.row.col.f32.\" type \".\" type \".f32\")\n"
                 "SNT_HALF(snt_a_f16, \"f16\")\nSNT_HALF(snt_a_bf16, \"bf16\")\n#endif\n"},
+    {"snt_mma_load<snt_c_f32>", "template <> inline __device__ snt_c_f32 snt_mma_load<snt_c_f32>(const float *p, unsigned j, unsigned ld, int columns) {\n"
+                "  snt_c_f32 d;\n  const unsigned l = snt_lane(), down = columns ? 1 : ld, across = columns ? ld : 1;\n"
+                "  for (int i = 0; i < 8; i++) d.r[i] = p[j + (l / 4 + i % 4 / 2 * 8) * down + (l % 4 * 2 + i % 2 + i / 4 * 8) * across];\n  return d;\n}\n"
+                "static __device__ inline snt_c_f32 operator*(snt_c_f32 a, const snt_c_f32 &b) {\n  for (int i = 0; i < 8; i++) a.r[i] *= b.r[i];\n  return a;\n}\n"},
     {"snt_copy<", "#ifndef SNT_SHIM\n" /* sixteen bytes pass the first cache by */
                   "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
                   "#define SNT_COPY(N, how) \\\n"

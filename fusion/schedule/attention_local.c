@@ -18,7 +18,7 @@ enum {
 
 /* Values of one item: of the query and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
 typedef struct state {
-  uint32_t extremum, sums[ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS];
+  uint32_t extremum, sums[ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
 } state;
 
 static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
@@ -180,6 +180,13 @@ static void keep_scores(local_tile *s, uint32_t *kept) {
   if (most) store_own(s, &s->most, most);
 }
 
+/* Whoever shares the query has the same. */
+static void store_correction(local_tile *s, uint32_t factor) {
+  kir_kernel *k = s->t->e->k;
+  const uint32_t at = emit_expr(s->t->e, own_query(s)), store = kir_store(k, s->correction.memory, 1, &at, factor);
+  if (!k->failed) kir_at(k, store)->flags |= KIR_IS_SAME;
+}
+
 /* The extremum moves on; sums so far, and by way of `correction` results, follow it. */
 static void move_extremum(local_tile *s, state *now) {
   attend *t = s->t;
@@ -193,7 +200,7 @@ static void move_extremum(local_tile *s, state *now) {
   for (uint32_t i = 0; i < t->a->sum_count; i++)
     now->sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
   const uint32_t factor = attend_correction(t, t->a->weight_exp, before);
-  if (factor) store_own(s, &s->correction, factor);
+  if (factor) store_correction(s, factor);
 }
 
 static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
@@ -244,14 +251,13 @@ static void multiply_values(local_tile *s, ir_expr key, uint32_t *acc) {
 
 static void add_values(local_tile *s, state *now) {
   emit *e = s->t->e;
-  const uint32_t cells = result_rows(s) * s->vectors;
   uint32_t carried[ATTEND_MOST_VECTORS];
   if (s->fragments) {
-    attend_mma_values(s, s->t->a->weight_exp ? load_first(s, &s->correction, result_row(s, 0)) : 0, now->results);
+    attend_mma_values(s, now->results);
     return;
   }
   for (uint32_t i = 0; i < result_rows(s) && s->t->a->weight_exp; i++) {
-    const uint32_t factor = load_first(s, &s->correction, result_row(s, i));
+    const uint32_t factor = attend_load(s->t, &s->correction, result_row(s, i));
     for (uint32_t v = 0; v < s->vectors; v++)
       now->results[i * s->vectors + v] = attend_scaled(s->t, factor, now->results[i * s->vectors + v]);
   }
@@ -260,11 +266,11 @@ static void add_values(local_tile *s, state *now) {
                                                      .hi = s->keys,
                                                      .step = VECTOR,
                                                      .whole = true,
-                                                     .carry_count = cells,
+                                                     .carry_count = s->cells,
                                                      .initial = now->results,
                                                      .carried = carried});
   multiply_values(s, key, carried);
-  emit_loop_end(e, key, cells, carried, now->results);
+  emit_loop_end(e, key, s->cells, carried, now->results);
 }
 
 /* ---- tiles ---- */
@@ -273,14 +279,14 @@ static uint32_t pack_state(const local_tile *s, const state *from, uint32_t *lis
   uint32_t n = 0;
   list[n++] = from->extremum;
   for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[i];
-  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) list[n++] = from->results[i];
+  for (uint32_t i = 0; i < s->cells; i++) list[n++] = from->results[i];
   return n;
 }
 static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
   uint32_t n = 0;
   to->extremum = list[n++];
   for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[i] = list[n++];
-  for (uint32_t i = 0; i < result_rows(s) * s->vectors; i++) to->results[i] = list[n++];
+  for (uint32_t i = 0; i < s->cells; i++) to->results[i] = list[n++];
 }
 
 static void do_tile(local_tile *s, state *now) {
@@ -530,9 +536,12 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   make_arrays(&s);
   state now = {.extremum = attend_start(t, 1)};
   for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
-  for (uint32_t i = 0; i < result_rows(&s) * s.vectors; i++) now.results[i] = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  s.cells = s.fragments ? (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
+  for (uint32_t i = 0; i < s.cells; i++)
+    now.results[i] = !s.fragments ? kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0) : i ? now.results[0] : fragment_zero(e, "o", SNT_F32);
   fill_panel(&s, QUERIES, &s.query, s.queries, s.inner);
   do_passes(&s, &now);
+  if (s.fragments) attend_mma_end(&s, now.results);
   store_results(&s, &now);
   return emit_end(e, t->groups, choice, guard_count, guards);
 }

@@ -21,6 +21,7 @@ typedef struct local_tile {
   uint32_t queries, share;         /* of a tile; items that weigh the keys of one query, a part each */
   uint32_t keys;                   /* of a tile */
   uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
+  uint32_t cells;                  /* what an item keeps of the result: vectors, or its subgroup's fragments */
   ir_expr item, warp, row, first,
       skip;  /* warp: the item's subgroup; first: the tile's first key; skip: so many of its keys have been counted before */
   bool even; /* tiles divide the keys */
@@ -44,6 +45,8 @@ ir_expr attend_result_column(const local_tile *, uint32_t v);
 /* schedule/attention_mma.c */
 bool attend_mma_find(local_tile *); /* units for both products; fills what depends on them */
 void attend_mma_scores(local_tile *);
-void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight);        /* of the item's query, at `at` of the tile's keys */
-void attend_mma_values(local_tile *, uint32_t factor, uint32_t *results); /* results * factor (0: 1) + weights * values */
+void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight); /* of the item's query, at `at` of the tile's keys */
+/* Results are fragments until their end, vectors then. */
+void attend_mma_values(local_tile *, uint32_t *results); /* rows * their corrections + weights * values */
+void attend_mma_end(local_tile *, uint32_t *results);
 #endif

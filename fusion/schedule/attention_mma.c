@@ -1,7 +1,7 @@
 /* Both products of an attention tile on matrix units (schedule/attention_local.c has the tile). A subgroup has as many queries as a fragment has rows, and their
    scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them; weights come back as two elements each, the leading
    bits and what they leave: one alone would be rounded before it is divided by its row's sum, by up to twice what the graph's cast behind the division
-   allows. The tile's part of the result leaves by the scores' room, and items add it to what they hold, in f32. */
+   allows. Results stay in fragments, in f32, whose rows follow the extremum as it moves; behind the last tile they leave by the scores' room. */
 #include "fusion/schedule/attention_local.h"
 
 enum { MOST_CELLS = 16 };
@@ -59,19 +59,18 @@ static ir_expr own_rows(const local_tile *s, int64_t pitch) {
 }
 
 typedef struct product { /* the subgroup's rows of an array, whose `parts` lie one after the other and add up, times the panel */
-  const char *name;
   const attend_array *rows;
   int64_t row, rows_pitch, pitch, terms; /* row: elements of all parts; pitch: the panel's */
   uint32_t parts, cells;                 /* cells: fragments of the result */
   bool turned;                           /* the panel's rows are the result's columns, not the terms */
 } product;
 
+/* Added to `acc`. */
 static void multiply(local_tile *s, const product *of, uint32_t *acc) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
   const kir_mma *m = &s->units.size;
   uint32_t carried[MOST_CELLS], a[WEIGHT_PARTS];
-  for (uint32_t i = 0; i < of->cells; i++) acc[i] = i ? acc[0] : fragment_zero(e, of->name, SNT_F32);
   const emit_loop_info loop = {
       .name = "f", .hi = expr_int(x, of->terms), .step = m->k, .whole = true, .carry_count = of->cells, .initial = acc, .carried = carried};
   const ir_expr term = emit_loop(e, &loop);
@@ -101,7 +100,8 @@ void attend_mma_scores(local_tile *s) {
   const int64_t pitch = attend_panel_pitch(s, s->inner);
   const uint32_t cells = s->keys / s->units.size.n;
   uint32_t acc[MOST_CELLS];
-  multiply(s, &(product){"s", &s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
+  for (uint32_t i = 0; i < cells; i++) acc[i] = i ? acc[0] : fragment_zero(s->t->e, "s", SNT_F32);
+  multiply(s, &(product){&s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
   put(s, cells, acc);
 }
 
@@ -127,27 +127,31 @@ void attend_mma_weight(local_tile *s, ir_expr at, uint32_t weight) {
   }
 }
 
+void attend_mma_values(local_tile *s, uint32_t *results) {
+  emit *e = s->t->e;
+  const uint32_t factor = fragment_load(e, s->correction.memory, FRAGMENT_C, own_rows(s, 1), 0, true);
+  for (uint32_t i = 0; i < s->cells; i++) results[i] = kir_2(e->k, KIR_mul, results[i], factor);
+  const product weighted = {
+      &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS, s->cells, false};
+  multiply(s, &weighted, results);
+}
+
 /* As many columns at a time as there is room for. */
-void attend_mma_values(local_tile *s, uint32_t factor, uint32_t *results) {
+void attend_mma_end(local_tile *s, uint32_t *results) {
   emit *e = s->t->e;
   expr_pool *x = e->x;
-  const uint32_t n = s->units.size.n, cells = (uint32_t)s->depth / n, most = s->keys / n, vectors = n / (s->share * ATTEND_VECTOR);
-  uint32_t acc[MOST_CELLS];
-  const product weighted = {
-      "o",   &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS,
-      cells, false};
-  multiply(s, &weighted, acc);
+  const uint32_t n = s->units.size.n, most = s->keys / n, vectors = n / (s->share * ATTEND_VECTOR);
   const ir_expr own = expr_mul(x, expr_div(x, s->item, s->share), expr_int(x, attend_scores_pitch(s)));
-  for (uint32_t first = 0; first < cells; first += most) {
-    const uint32_t count = cells - first < most ? cells - first : most;
+  uint32_t acc[MOST_CELLS];
+  memcpy(acc, results, sizeof acc);
+  for (uint32_t first = 0; first < s->cells; first += most) {
+    const uint32_t count = s->cells - first < most ? s->cells - first : most;
     fragment_barrier(e);
     put(s, count, acc + first);
     fragment_barrier(e);
     for (uint32_t v = 0; v < count * vectors; v++) {
       const ir_expr column = emit_lanes(e, attend_result_column(s, v), ATTEND_VECTOR);
-      const uint32_t sum = attend_load(s->t, &s->scores, expr_add(x, own, column));
-      uint32_t *result = &results[first * vectors + v];
-      *result = factor ? kir_3(e->k, KIR_fma, factor, *result, sum) : kir_2(e->k, KIR_add, *result, sum);
+      results[first * vectors + v] = attend_load(s->t, &s->scores, expr_add(x, own, column));
       emit_scalar_lanes(e);
     }
   }

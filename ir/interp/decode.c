@@ -62,6 +62,11 @@ static bool add_arithmetic(decoder *d, uint32_t i) {
   if (!s.run) s.run = kvm_math(in->op, (kvm_kind)s.kind);
   if (kir_ops[in->op].result == KIR_R_ARG0 && s.base != SNT_BOOL) s.fix = kvm_fix_for(s.base);
   s.flops = flops_of(in, (kvm_kind)s.kind);
+  if (in->type.frag) {
+    const uint32_t elements = kvm_fragment_elements(d->vm, in->type.frag);
+    s.n = d->vm->subgroups * elements;
+    s.flops = elements / d->vm->subgroup;
+  }
   const bool divides = (op == KIR_udiv || op == KIR_umod) && s.kind == KVM_U32;
   if (divides || ((kir_ops[op].attrs & KA_MATH) && (in->flags & KIR_HAS_DOM))) {
     kvm_step check = s;

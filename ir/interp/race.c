@@ -96,7 +96,8 @@ bool kvm_touch(kvm *vm, const kvm_step *s, const kvm_memory *m, uint64_t at, uin
   for (uint64_t g = first; g <= last; g++) {
     if (r->written) {
       if (r->written[g] == KVM_COMING) return fail_at(vm, s, m, at, item, "touched while a copy into it is under way");
-      if (use != KVM_WRITE && !r->written[g]) return fail_at(vm, s, m, at, item, "read before anything was written there");
+      if (use != KVM_WRITE && use != KVM_SAME && !r->written[g])
+        return fail_at(vm, s, m, at, item, "read before anything was written there");
       if (use != KVM_READ) r->written[g] = 1;
     }
     if (!r->writer) continue;

@@ -116,7 +116,7 @@ static bool is_index(kir_type t) {
 }
 
 static const char *check_class(uint32_t op, kir_type t) {
-  if (t.frag) return "an operand is a matrix fragment";
+  if (t.frag && (op != KIR_mul || t.frag != 3 || t.base != SNT_F32)) return "an operand is a matrix fragment";
   if ((kir_ops[op].flags & KIR_FLOAT) && !kir_is_float(t.base)) return "the operands must be floats";
   if ((kir_ops[op].flags & KIR_INT) && !kir_is_int(t.base)) return "the operands must be integers";
   switch (op) {

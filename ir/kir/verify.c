@@ -132,11 +132,14 @@ static void check_types(kir_verifier *v, uint32_t i) {
   if (in->op == KIR_const && !literal_fits(in)) kir_complain(v, i, "the literal does not fit its type");
 }
 
+/* Of a fragment c by columns, no step to the next: each row is one number. */
+static bool is_row_numbers(const kir_inst *in) { return in->op == KIR_mma_load && in->type.frag == 3 && in->flags & KIR_IS_COLUMNS; }
+
 static void check_attrs(kir_verifier *v, uint32_t i) {
   const kir_inst *in = kir_at(v->k, i);
   const uint32_t attrs = kir_ops[in->op].attrs;
   if ((attrs & KA_ALIGN) && (in->align & (in->align - 1))) kir_complain(v, i, "alignment %u", in->align);
-  if ((attrs & KA_LD) && in->lanes <= 0) kir_complain(v, i, "ld must be positive");
+  if ((attrs & KA_LD) && in->lanes <= 0 && (in->lanes || !is_row_numbers(in))) kir_complain(v, i, "ld must be positive");
   if ((attrs & KA_AS) && in->index != SNT_F16 && in->index != SNT_BF16) kir_complain(v, i, "as= must be f16 or bf16");
   if ((attrs & (KA_ULP | KA_MATH)) && !(in->ulp >= 0)) kir_complain(v, i, "ulp may not be negative");
   if ((attrs & KA_MATH) && (in->flags & KIR_HAS_DOM) && !(in->dom_lo <= in->dom_hi)) kir_complain(v, i, "the domain is empty");

@@ -359,9 +359,10 @@ static void test_fragments(void) {
       want[i] = 1;
       for (uint32_t k = 0; k < 2; k++)
         want[i] += 3 * (double)ir_f32_from_f16(a[8 * (i / 32) + 2 * (i / 8 % 4) + k]) * (double)ir_f32_from_f16(b[8 * k + i % 8]);
+      want[i] *= 1 + i / 8; /* each row by a number of its own */
     }
     const double error = worst(y, want, 64);
-    tap_ok(error < 1e-6, "two subgroups multiply their fragments: %g", error);
+    tap_ok(error < 1e-6, "two subgroups multiply their fragments, and rows of what comes out: %g", error);
   }
   ir_arena_free(&f.arena);
 }

@@ -101,6 +101,8 @@ static void test_fragments(void) {
 static void test_races(void) {
   refuses(HEAD8 "store %y[0], 0 }", 1, SNT_E_ARG, "overwrites what another item wrote");
   accepts(HEAD8 "store %y[0], 0 same; store %y[%g + 1], 5 same }", 2, "stores of the same by items that say so");
+  accepts(HEAD8 "store %t[0], 0 same; barrier local; %v = load %t[0]; store %y[%l + 8*%g], %v }", 2,
+          "of what nobody wrote before, whatever is there");
   refuses(HEAD8 "%v = load %a[%l]; store %y[0], %v same }", 1, SNT_E_ARG, "overwrites what another item wrote");
   refuses(HEAD8 "store %y[%l], 0 same; %o = xor %l, 1; %v = load %y[%o] }", 1, SNT_E_ARG, "reads what another item wrote");
   refuses(HEAD8 "store %t[%l], 0; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG,
