@@ -82,8 +82,7 @@ static void find_chain_cycles(const fusion_context *c, fusion_facts *f, uint32_t
   f->cycles = term;
 }
 
-/* Is the last axis of several elements among those that go? */
-static bool reduces_rows(const ir_graph *g, uint32_t node) {
+bool group_reduces_rows(const ir_graph *g, uint32_t node) {
   uint32_t count, last = group_last_axis(&ir_at(g, ir_arg(g, node, 0))->type);
   const ir_expr *axes = ir_attr_ints(g, node, IR_ATTR_axes, &count);
   for (uint32_t i = 0; i < count; i++)
@@ -105,7 +104,7 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   }
   if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract) {
     if (fusion_has_taps(c->graph, ir_arg(c->graph, node, 0))) facts[node].cycles = tap_cycles(p, n->op);
-    else find_chain_cycles(c, &facts[node], node, reduces_rows(c->graph, node));
+    else find_chain_cycles(c, &facts[node], node, group_reduces_rows(c->graph, node));
   }
   facts[node].own_cycles = facts[node].cycles - cost_class_cycles(p, n->op);
   const uint8_t flags = ir_ops[n->op].flags;

@@ -177,6 +177,7 @@ static double sort_operations(const fusion_context *c, uint32_t node) {
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, const recompute *again,
                            cost_work *w) {
   const double items = elements_of(c, group->hero);
+  const bool columns = group->kind == GROUP_REDUCE && m->lanes && !group_reduces_rows(c->graph, group->hero);
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
@@ -185,6 +186,8 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     double times = own * made * (m->sweeps ? m->sweeps[i] : 1);
     const double needed = m->reach ? m->reach[i] : items;
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
+    if (columns && m->lanes[i] == FUSION_SAME && node < group->hero)
+      times *= c->options->profile->min_groups; /* a vector beside rows: each work-item has its own */
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;

@@ -210,7 +210,8 @@ double group_contract_depth(const fusion_context *, uint32_t node);           /*
 enum { GROUP_MOST_INPUTS = 64 };
 /* Of a kernel of kind `row`: how often each member is computed and each input read. False: not of that kind, or too large to say. */
 bool group_count_sweeps(const fusion_context *, const fusion_group *, uint8_t *times, uint8_t *input_times);
-uint32_t group_last_axis(const ir_tensor *); /* of several elements, or the first, + 1; 0: there is none */
+uint32_t group_last_axis(const ir_tensor *);                /* of several elements, or the first, + 1; 0: there is none */
+bool group_reduces_rows(const ir_graph *, uint32_t reduce); /* is the last axis of several elements among those that go? */
 /* Loads of single lanes, and what of them touches: a line each. */
 typedef struct lane_loads {
   double count, lines, lined_bytes; /* lined_bytes: of the values that these lie in */
