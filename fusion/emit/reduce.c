@@ -54,7 +54,7 @@ static void sweep_levels(emit *e, reduction *r, uint32_t level, ir_expr lo, ir_e
     return;
   }
   if (!shared && last && e->lanes > 1 && expr_is_const(e->x, r->extent[level], &literal) && literal * r->rows <= SHORT_LEVEL) {
-    for (ir_expr k = 0; k < (ir_expr)literal; k++) sweep_terms(e, r, k, acc);
+    for (ir_expr k = 0; k < (ir_expr)literal; k += (ir_expr)r->accumulators) sweep_terms(e, r, k, acc);
     return;
   }
   uint32_t carried[MAX_ACCUMULATORS];
