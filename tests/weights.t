@@ -66,8 +66,11 @@ is(constants($words, 'pocl', ''), 'f32[24,8,8] f32[24,8,8] u32[24,8,4,8]', '4-bi
 like(constants($words, @$_), qr/u8\[192,8,16\]/, "@$_: bytes as they were") for ['pocl', '--numerics strict'], ['dgpu', ''], ['lavapipe', ''];
 my $folded = constants("tests/patterns/p39_words_folded.snt", "pocl", "");
 is($folded, "f32[40,8,8] f32[40,8,8] u32[40,8,4,8]", "fields that are one axis below the scales: words as well");
-constants("tests/patterns/p39_words_vector.snt", "pocl", "");
-like(slurp("$dir/words/k1_reduce.cl"), qr{float p0\[256\].*float8 \*\)\(p0 .*for .*p0\[}s, "a vector that is made beside the words: once a work-item, in vectors");
+my $norm = 'tests/patterns/p39_words_vector.snt';
+constants($norm, 'pocl', '--fuse must:y0,y');
+like(slurp("$dir/words/k1_reduce.cl"), qr{float p0\[256\].*float8 \*\)\(p0 .*for .*p0\[}s, 'a vector that is made beside the words, as a contract wants it: once a work-item, in vectors');
+constants($norm, 'pocl', '');
+unlike(slurp("$dir/words/k1_reduce.cl"), qr/float p0\[/, 'without a contract: not once a work-item, where it is finished before');
 like(constants("tests/patterns/p39_words_rows.snt", "pocl", ""), qr{u32\[160,8,4,8\]}, "beside several rows: words, a vector of rows");
 like(constants("tests/patterns/p39_words_rows.snt", @$_), qr{u8\[1280,8,16\]}, "@$_: bytes as they were") for ["pocl", "--numerics strict"], ["dgpu", ""];
 open my $odd, '>', "$dir/odd.snt" or die $!;
