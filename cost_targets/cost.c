@@ -80,7 +80,12 @@ void cost_profile_widen(cost_profile *p, double lanes) {
       for (uint32_t t = 0; t < COST_TYPE_COUNT && !(ir_ops[op].flags & IR_EXPENSIVE); t++) p->cycles[op][t] *= (float)times;
   }
   p->lanes = lanes;
-  if (cost_permutes(p) && p->table_exp_cycles > 0) p->cycles[IR_OP_exp][COST_F32] = (float)p->table_exp_cycles;
+  const struct {
+    uint32_t op;
+    double cycles;
+  } tabled[] = {{IR_OP_exp, p->table_exp_cycles}, {IR_OP_tanh, p->table_tanh_cycles}, {IR_OP_erf, p->table_erf_cycles}};
+  for (uint32_t i = 0; cost_permutes(p) && i < IR_COUNT(tabled); i++)
+    if (tabled[i].cycles > 0) p->cycles[tabled[i].op][COST_F32] = (float)tabled[i].cycles;
 }
 
 static double compute_time(const cost_profile *p, const cost_work *w) {

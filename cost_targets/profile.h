@@ -45,9 +45,9 @@ typedef struct cost_profile {
   double dot4_steps; /* multiply-adds that a product of words of four bytes takes as long as, operands taken apart; 0: one, in one piece */
   double port_lanes; /* that a port takes at once: wider vectors go through it in parts; 0: all */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
-  double table_exp_cycles;                      /* exp where a vector is a table of roots (caps.permute); 0: as elsewhere */
-  float cycles[IR_OP_COUNT][COST_TYPE_COUNT];   /* `cycles.exp.f32`: of this operator; 0: what its class says */
-  double contract_share;                        /* of fma_per_cycle, that contraction kernels reach */
+  double table_exp_cycles, table_tanh_cycles, table_erf_cycles; /* where a vector is a table (caps.permute); 0: as elsewhere */
+  float cycles[IR_OP_COUNT][COST_TYPE_COUNT];                   /* `cycles.exp.f32`: of this operator; 0: what its class says */
+  double contract_share;                                        /* of fma_per_cycle, that contraction kernels reach */
   double scalar_load_cycles, vector_load_cycles, lane_load_cycles;
   uint32_t trip_terms;    /* lanes: terms of a product that are read before the first of them is summed */
   uint32_t dear_elements; /* results of an item behind which transcendental functions are written out, at most; 0: any number */

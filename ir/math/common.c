@@ -2,6 +2,7 @@
    powers of two, special values. Everything here is right with or without a fused multiply-add, with division within 2.5 ULP and
    1/sqrt within 6, and keeps NaN and infinities through integer selects, which no driver may optimise away. */
 #include "ir/math/private.h"
+#include "ir/kir_pass_private.h"
 
 kv(km_mad)(km *m, kv a, kv b, kv c) { return m->fma ? km_fma(m, a, b, c) : km_add(m, km_mul(m, a, b), c); }
 
@@ -20,15 +21,20 @@ kv km_with_sign(km *m, kv magnitude, kv x) {
   return km_as_f(m, km_or(m, km_as_u(m, magnitude), sign));
 }
 
+enum { INFINITE = 0x7f800000 }; /* only NaN is beyond */
+
 static kv x_where(km *m, kv keep, kv x, kv result) { return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result))); }
 
 /* x itself where |x| is above the float with the bits `most`, or NaN, else `result`: a signed comparison, which processors' vectors have. */
-kv km_beyond(km *m, kv x, int32_t most, kv result) { return x_where(m, km_gt(m, km_as_i(m, km_abs_bits(m, x)), km_i(m, most)), x, result); }
+kv km_beyond(km *m, kv x, int32_t most, kv result) {
+  if (m->ieee && most == INFINITE) return result;
+  return x_where(m, km_gt(m, km_as_i(m, km_abs_bits(m, x)), km_i(m, most)), x, result);
+}
 
 /* x itself where it is NaN or |x| is below the float with the bits `tiny`, else `result`: one unsigned comparison does both. */
 kv km_pass(km *m, kv x, uint32_t tiny, kv result) {
-  if (!tiny) return km_beyond(m, x, 0x7f800000, result);
-  return x_where(m, km_gt(m, km_sub(m, km_abs_bits(m, x), km_u(m, tiny)), km_u(m, 0x7f800000 - tiny)), x, result);
+  if (!tiny) return km_beyond(m, x, INFINITE, result);
+  return x_where(m, km_gt(m, km_sub(m, km_abs_bits(m, x), km_u(m, tiny)), km_u(m, INFINITE - tiny)), x, result);
 }
 
 /* For a function that goes on with |x|: the same with the domain of |x|. */
@@ -91,6 +97,12 @@ kv km_root(km *m, kv z, kv z_tail, kv *tail) {
   const kv low = km_mul(m, rest, km_mul(m, inverse, km_f(m, 0.5))), root = km_add(m, s, low);
   *tail = km_sum_tail(m, s, low, root);
   return root;
+}
+
+kv km_from_table(km *m, const float *table, kv number) {
+  kv entries[KM_TABLE];
+  for (uint32_t i = 0; i < KM_TABLE; i++) entries[i] = kir_const_float(m->k, kir_t(SNT_F32, 1), (double)table[i]);
+  return kir_2(m->k, KIR_permute, kir_emit_op(m->k, KIR_vec, kir_t(SNT_F32, KM_TABLE), KM_TABLE, entries), number);
 }
 
 kv km_within(km *m, kv x, double limit) { return km_at_most(m, km_at_least(m, x, -limit), limit); }

@@ -20,6 +20,8 @@ static kv grown(km *m, times *by, kv first, kv bits, bool loose) {
   const kv half = km_shr(m, bits, km_u(m, 1));
   return km_mul(m, by(m, first, power(m, half), loose), power(m, km_sub(m, bits, half)));
 }
+/* Infinity where x > limit, where the second factor does not make it. */
+static kv grown_over(km *m, kv x, double limit, kv result) { return m->ieee ? result : km_over(m, x, limit, result); }
 static kv product(km *m, kv p, kv s, bool unused) {
   (void)unused;
   return km_mul(m, p, s);
@@ -78,29 +80,27 @@ static kv exp_down(km *m, kv x, bool loose) {
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
 kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
 
-enum { ROOTS = 16 };
+static bool by_roots(const km *m) { return m->tables && m->loose; }
 static const double ROOTS_NOTHING = -0x1.601e68p+6; /* -127 ln 2: where a power from the table is 0 */
 /* 2^(j / 16), less the j that an exponent's bits have below them when n of 16 times it is added to them */
-static const float ROOTS_LESS[ROOTS] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f72b84p-1f, 0x1.f387a6p-1f, 0x1.f06fep-1f,  0x1.edea64p-1f,
-                                        0x1.ebfdaep-1f, 0x1.eab07ep-1f, 0x1.ea09e6p-1f, 0x1.ea1148p-1f, 0x1.eace54p-1f, 0x1.ec4918p-1f,
-                                        0x1.ee89fap-1f, 0x1.f199bep-1f, 0x1.f5818ep-1f, 0x1.fa4afap-1f};
+static const float ROOTS_LESS[KM_TABLE] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f72b84p-1f, 0x1.f387a6p-1f, 0x1.f06fep-1f,  0x1.edea64p-1f,
+                                           0x1.ebfdaep-1f, 0x1.eab07ep-1f, 0x1.ea09e6p-1f, 0x1.ea1148p-1f, 0x1.eace54p-1f, 0x1.ec4918p-1f,
+                                           0x1.ee89fap-1f, 0x1.f199bep-1f, 0x1.f5818ep-1f, 0x1.fa4afap-1f};
 /* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
 static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
 
 /* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where r s is denormal (docs/derive/exp5.c). */
 static kv exp_by_roots(km *m, kv x) {
-  kv r, roots[ROOTS];
-  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL);
-  for (uint32_t j = 0; j < ROOTS; j++) roots[j] = kir_const_float(m->k, kir_t(SNT_F32, 1), (double)ROOTS_LESS[j]);
-  const kv table = kir_emit_op(m->k, KIR_vec, kir_t(SNT_F32, ROOTS), ROOTS, roots);
-  const kv less = km_as_u(m, kir_2(m->k, KIR_permute, table, bits)), s = km_as_f(m, km_add(m, less, km_shl(m, bits, km_u(m, 19))));
+  kv r;
+  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), less = km_as_u(m, km_from_table(m, ROOTS_LESS, bits));
+  const kv s = km_as_f(m, km_add(m, less, km_shl(m, bits, km_u(m, 19))));
   const kv q = km_poly(m, r, IR_COUNT(EXP3), EXP3);
   return km_fma(m, km_mul(m, r, s), q, s);
 }
 
 /* e^x for x proven in -87..88, or -88 where the result may become 0 */
 kv km_exp_small(km *m, kv x) {
-  if (m->roots) return exp_by_roots(m, x);
+  if (by_roots(m)) return exp_by_roots(m, x);
   kv r;
   const kv bits = reduce(m, x, ONE, &r, NULL);
   return exp_times(m, r, power(m, bits), m->loose);
@@ -109,10 +109,10 @@ kv km_exp_small(km *m, kv x) {
 kv km_exp(km *m, kv x, kv unused) {
   (void)unused;
   kv r;
-  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, m->roots ? ROOTS_NOTHING : -88));
+  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, by_roots(m) ? ROOTS_NOTHING : -88));
   if (m->has_dom && m->hi <= 72) return exp_down(m, km_at_least(m, x, -104), m->loose);
   const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), TWO, &r, NULL);
-  const kv y = km_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
+  const kv y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 
@@ -124,7 +124,7 @@ kv km_exp2(km *m, kv x, kv unused) {
   const kv q = m->loose ? km_poly(m, r, IR_COUNT(EXP2_5), EXP2_5) : km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6);
   const kv p = km_mad(m, r, q, km_f(m, 1));
   if (simple) return km_mul(m, p, power(m, km_as_u(m, t)));
-  const kv y = km_over(m, x, 0x1.fffffep+6, grown(m, product, p, km_as_u(m, t), false));
+  const kv y = grown_over(m, x, 0x1.fffffep+6, grown(m, product, p, km_as_u(m, t), false));
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 
@@ -196,6 +196,7 @@ static const float TANH_Q[] = {0x1.a18004p-21f, 0x1.588604p-12f, 0x1.a7f7e8p-6f,
 
 kv km_tanh(km *m, kv x, kv unused) {
   (void)unused;
+  if (m->tables) return km_tanh_by_pieces(m, x);
   if (m->loose) return km_pass(m, x, 0, km_odd_quotient(m, x, 9, IR_COUNT(TANH_P), TANH_P, TANH_Q));
   km of_abs = km_of_abs(m);
   const kv a = km_abs(m, x), z = km_mul(m, x, x);

@@ -1,6 +1,7 @@
 /* log, log2, log1p, asinh, acosh and atanh in f32: the argument is 2^k (1 + f) with 1 + f in [2/3, 4/3), taken apart by integer
    operations on its bits, denormals included; log(1 + f) is one polynomial. */
 #include "ir/math/private.h"
+#include <math.h>
 
 static const double LN2_HIGH = 0x1.62e4p-1, LN2_LOW = 0x1.7f7d1cp-20; /* HIGH has 15 bits: k * HIGH is exact */
 
@@ -41,6 +42,7 @@ kv km_log_reduce(km *m, kv x, uint32_t from, kv *f) {
 /* The results of 0 (-inf), +inf, NaN and negative arguments; `shifted` is x for log and log2, 1 + x for log1p. */
 static kv log_specials(km *m, kv shifted, kv y) {
   if (m->lo > 0 && km_is_finite(m)) return y;
+  if (m->lo > 0 && m->ieee) return km_select(m, km_lt(m, shifted, km_f(m, INFINITY)), y, shifted);
   if (m->lo > 0) return km_beyond(m, shifted, 0x7f7fffff, y);
   const kv bits = km_as_i(m, shifted);
   const kv wrong = km_select(m, km_eq(m, km_add(m, bits, bits), km_i(m, 0)), km_u(m, 0xff800000), km_u(m, 0x7fc00000));

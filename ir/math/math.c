@@ -63,10 +63,11 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
           .repairs = same_bits && !(caps->exact_div && caps->exact_sqrt),
           .same_bits = same_bits,
           .loose = !same_bits && wants_cheap(row, inst, caps, fast),
+          .ieee = !caps->nan_unsafe && !same_bits,
           .may_flush = !same_bits && (fast || inst->ulp >= 2),
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,
           .hi = inst->dom_hi};
-  m.roots = m.loose && m.fma && m.lanes == 16 && caps->permute == 16;
+  m.tables = m.fma && out->mode != SNT_NUMERICS_STRICT && m.lanes == KM_TABLE && caps->permute == KM_TABLE;
   return row->expand(&m, a, b);
 }

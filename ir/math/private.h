@@ -5,15 +5,17 @@
 #include "ir/kir_pass.h"
 
 typedef uint32_t kv; /* a value of the kernel being built */
+enum { KM_TABLE = 16 };
 typedef struct km {
   kir_kernel *k;
   uint8_t lanes;
-  bool roots;     /* a vector is a table of 16 (caps.permute) where the cheap exp of fused steps is wanted */
+  bool tables;    /* a vector is a table of KM_TABLE numbers (caps.permute), steps are fused, and results may be another's of equal error */
   bool fma;       /* a fused multiply-add exists and is fast */
   bool exact_div; /* division and 1/sqrt need no correction */
   bool same_bits; /* reproducible mode: nothing may depend on the device */
   bool repairs;   /* and the device's own division or root is not exact: ir/math/exact.c */
   bool loose;     /* the cheap variant is wanted */
+  bool ieee;      /* sums and products give NaN and infinity where they should: no tests for what comes out by itself */
   bool may_flush; /* results below 2^-126 may become 0 everywhere */
   bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either; else it may be NaN beside what lies there */
   float lo, hi;
@@ -100,6 +102,7 @@ kv km_sum_tail(km *m, kv a, kv b, kv s);
 kv km_product_tail(km *m, kv a, kv b, kv p);
 kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail);
 kv km_root(km *m, kv z, kv z_tail, kv *tail);
+kv km_from_table(km *m, const float *table, kv number); /* by the last four bits of the number; m->tables */
 #define km_mad(m, a, b, c) IR_LAST_FIRST_3(km_mad, a, b, c, m)
 #define km_over(m, x, limit, result) IR_LAST_FIRST_3(km_over, x, limit, result, m)
 
@@ -112,6 +115,8 @@ void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, ui
 kv km_exp_negative(km *m, kv x);
 kv km_exp_small(km *m, kv x);
 kv km_exp2_pair(km *m, kv h, kv tail);
+kv km_erf_by_pieces(km *m, kv x);
+kv km_tanh_by_pieces(km *m, kv x);
 kv km_log_reduce(km *m, kv x, uint32_t from, kv *f);
 
 /* ---- the functions ---- */

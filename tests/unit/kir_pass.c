@@ -17,6 +17,7 @@ static const kir_caps targets[] = {
      .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true, .permute = 16, .narrow_local = true},
     {.target = "opencl", .max_lanes = 16, .vector_memory = 64, .f16_storage = true, .int8_storage = true, .int16_storage = true, .int64 = true, .f64 = true,
      .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .prefetch = true, .stream = true, .shuffle = true},
+    {.target = "tables", .max_lanes = 16, .vector_memory = 64, .fma_fused = true, .fma_fast = true, .exact_div = true, .exact_sqrt = true, .shuffle = true, .permute = 16},
     {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .subgroups = true, .subgroup_arithmetic = true, .texel = true, .images = true,
      .oob_zero = true, .shuffle = true, .aligned_vectors = true, .nan_unsafe = true},
     {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
