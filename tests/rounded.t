@@ -42,6 +42,7 @@ my @cases = ( # name, products of words, what it is, text
   ['five', 8, 'five, blocks of several sums', product(5, 256, 4, 64, 4, '8.0')],
   ['real', 0, 'what is taken off is no whole number', product(1, 256, 8, 32, 4, 'real')],
   ['half', 0, 'nor is this', product(1, 256, 8, 32, 4, '7.5')],
+  ['narrow', 0, 'scales of f16, two vectors', product(2, 256, 8, 32, 4, '8.0') =~ s/%a: f32/%a: f16/r =~ s/%qf = cast %q, dtype=f32/%qf = cast %q, dtype=f16/r =~ s/%v = reshape %x, (.*)/%v16 = reshape %x, $1\n  %v = cast %v16, dtype=f32/r],
   ['uneven', 0, 'blocks that are not those of the weights', product(1, 256, 8, 32, 4, '8.0') =~ s/i8\[1,8,32\]/i8[1,16,16]/r =~ s/f32\[1,8,1\]/f32[1,16,1]/r =~ s/shape=\[1,8,32\]/shape=[1,16,16]/r],
 );
 sub profile {

@@ -30,7 +30,8 @@ static bool is_of_blocks(const rounded *x, uint32_t node, uint32_t rank) {
 /* The product of codes and scales that the vectors are; 0: they are none. */
 static uint32_t product_of(const ir_graph *g, uint32_t node, uint32_t *codes, uint32_t *scale) {
   while (ir_at(g, node)->op == IR_OP_reshape) node = ir_arg(g, node, 0);
-  for (uint32_t side = 0; ir_at(g, node)->op == IR_OP_mul && side < 2; side++) {
+  const bool product = ir_at(g, node)->op == IR_OP_mul && ir_at(g, node)->type.dtype == SNT_F32;
+  for (uint32_t side = 0; product && side < 2; side++) {
     const uint32_t cast = ir_arg(g, node, side);
     *scale = ir_arg(g, node, 1 - side);
     if (ir_at(g, cast)->op != IR_OP_cast || ir_at(g, *scale)->op != IR_OP_broadcast) continue;
