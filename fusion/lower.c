@@ -128,6 +128,7 @@ static uint32_t lower_bitcast(const lower_site *s) {
 #define LOWER_ge K(ge)
 #define LOWER_select K(select)
 #define LOWER_fma K(fma)
+#define LOWER_dot4 K(dot4)
 #define LOWER_cast FN(lower_cast)
 #define LOWER_bitcast FN(lower_bitcast)
 #define LOWER_reduce_sum NOT_POINTWISE

@@ -50,8 +50,7 @@ static bool read_factor(rebuild *r, uint32_t node, factor *f) {
   return f->node != 0;
 }
 
-/* Whole numbers, as zero points of bytes are: what else is taken off a byte (a mean) is none. */
-static bool is_whole(const ir_graph *g, uint32_t node) {
+bool words_are_whole(const ir_graph *g, uint32_t node) {
   int64_t count;
   double number;
   for (;; node = ir_arg(g, node, 0)) {
@@ -172,7 +171,7 @@ static bool read_codes(rebuild *r, uint32_t node, code_form form, uint32_t depth
   }
   if (op == IR_OP_sub && form >= LESS_ZERO) {
     const uint32_t zero = ir_arg(g, node, 1);
-    return is_whole(g, zero) && read_codes(r, first, CODES, depth - 1, c) && read_factor(r, zero, &c->zero);
+    return words_are_whole(g, zero) && read_codes(r, first, CODES, depth - 1, c) && read_factor(r, zero, &c->zero);
   }
   if (op == IR_OP_mul && form == SCALED && ir_dtypes[dtype].is_float)
     for (uint32_t side = 0; side < 2; side++)

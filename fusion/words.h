@@ -16,4 +16,6 @@ bool words_pay(const fusion_context *, const ir_graph *, uint32_t varying);
 bool words_axis(const ir_graph *, uint32_t node, const words_labels *, uint32_t *axis);
 /* Do they lie so where the operand is stored? Else it is stored once more, turned. */
 bool words_lie_ready(const ir_graph *, uint32_t node, uint32_t axis);
+/* Whole numbers of 9 bits, as zero points of bytes are: what else is taken off a byte (a mean) is none (fusion/quantised.c). */
+bool words_are_whole(const ir_graph *, uint32_t node);
 #endif

@@ -47,6 +47,7 @@ snt_result shape_random(shape_query *);
 snt_result shape_same(shape_query *);
 snt_result shape_bool(shape_query *);
 snt_result shape_select(shape_query *);
+snt_result shape_dot4(shape_query *);
 snt_result shape_cast(shape_query *);
 snt_result shape_bitcast(shape_query *);
 snt_result shape_reduce(shape_query *);

@@ -14,7 +14,8 @@ static bool is_fixed(const snt_onnx_fixed *f) {
 static snt_result check_info(const snt_onnx_info *info, snt_diag *diag) {
   if (info->head.type != SNT_TYPE_onnx_info || info->head.next) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "this is no snt_onnx_info");
   if (info->head.size != sizeof *info) return ir_fail(diag, SNT_E_STRUCT, "onnx", 0, "snt_onnx_info has another size here");
-  if (info->flags & ~(uint32_t)SNT_ONNX_OTHER_EXTENTS) return ir_fail(diag, SNT_E_ARG, "onnx", 0, "unknown flags 0x%x", info->flags);
+  if (info->flags & ~(uint32_t)(SNT_ONNX_OTHER_EXTENTS | SNT_ONNX_ACCURACY_LEVEL))
+    return ir_fail(diag, SNT_E_ARG, "onnx", 0, "unknown flags 0x%x", info->flags);
   if ((info->dim_count && !info->dims) || (info->fixed_count && !info->fixed))
     return ir_fail(diag, SNT_E_ARG, "onnx", 0, "as many extents and fixed inputs are needed as are counted");
   for (uint32_t i = 0; i < info->fixed_count; i++)

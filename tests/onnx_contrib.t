@@ -18,6 +18,17 @@ for (`$python tests/onnx/contrib $dir/refused --refused`) {
   ok($? && index($said, $words) >= 0 && $said =~ /\bnode\b/ && !-e "$dir/refused.snt", "$name is refused: $words") or diag($said);
 }
 
+# accuracy_level 4 is followed where that is said, and nowhere else.
+my $rounded = "$dir/matmulnbits_level4";
+my @want = unpack 'f<*', substr slurp("$rounded/test_data_set_0/output_0.pb"), -4 * 48; # raw data end the file
+for my $option ('', '--accuracy-level') {
+  my $said = `$sinter run $rounded/model.onnx --device host --quiet $option --input x0=$rounded/test_data_set_0/input_0.pb --output y0=$dir/y0.npy 2>&1`;
+  my @got = numbers("$dir/y0.npy");
+  my $off = 0;
+  for (0 .. $#want) { my $by = abs($got[$_] - $want[$_]); $off = $by if $by > $off }
+  ok(@got == @want && ($option ? $off < 1e-5 : $off > 1e-4 && $off < 0.1), $option ? 'rows are rounded where it is said' : 'no row is rounded unasked') or diag("$off $said");
+}
+
 SKIP: {
   my ($beside) = grep { !system("cd /; $_ -c 'import numpy, onnx, onnxruntime' 2>/dev/null") } "$FindBin::Bin/../build/bench-venv/bin/python", 'python3';
   skip('onnxruntime is not installed: what the folders expect is compared with nothing', 1) if !$beside;

@@ -198,12 +198,13 @@ static uint32_t made_vector(const row_job *j, uint32_t part, double most) {
   return near && fusion_group_has(j->group, vector) && ir_at(c->graph, vector)->type.dtype == SNT_F32 ? vector : 0;
 }
 
-/* The vector beside the rows whose parts sums by words read (rewrite/words.c), or one for each vector of rows that stands beside others. */
+/* The vector beside the rows whose parts sums by words read (rewrite/words.c), or one for each vector of rows that stands beside others, or for each two. */
 static bool reads_parts(const row_job *j, uint32_t *part) {
   const fusion_context *c = j->c;
-  const ir_expr vectors = expr_div(c->graph->pool, j->kept[j->kept_rank - 1], (ir_expr)schedule_row_lanes(c, j->group));
-  return schedule_row_parts(c, j->seen, j->columns, 1, part) ||
-         schedule_row_parts(c, j->seen, expr_mul(c->graph->pool, j->columns, vectors), 1, part);
+  expr_pool *x = c->graph->pool;
+  const ir_expr vectors = expr_div(x, j->kept[j->kept_rank - 1], (ir_expr)schedule_row_lanes(c, j->group)), pairs = expr_div(x, vectors, 2);
+  return schedule_row_parts(c, j->seen, j->columns, 1, part) || schedule_row_parts(c, j->seen, expr_mul(x, j->columns, vectors), 1, part) ||
+         schedule_row_parts(c, j->seen, expr_mul(x, j->columns, pairs), 1, part);
 }
 
 /* Such a vector, of which every lane reads the same element, that the kernel computes. Element by element that would be scalars, for each vector of rows

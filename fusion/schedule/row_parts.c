@@ -9,7 +9,9 @@ enum { NEAR_BYTES = 16384 };
 static uint32_t alternating(const ir_graph *g, uint32_t node) {
   const ir_node *n = ir_at(g, node);
   int64_t parts;
-  if (n->op != IR_OP_slice || n->type.dtype != SNT_F32 || n->type.rank < 2 || n->type.dims[n->type.rank - 1] != 1) return 0;
+  if (n->op != IR_OP_slice || (n->type.dtype != SNT_F32 && n->type.dtype != SNT_I32) || n->type.rank < 2 ||
+      n->type.dims[n->type.rank - 1] != 1)
+    return 0;
   const ir_tensor *from = &ir_at(g, ir_arg(g, node, 0))->type;
   for (uint32_t d = 0; d + 1 < from->rank; d++)
     if (from->dims[d] != n->type.dims[d]) return 0;

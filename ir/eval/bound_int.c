@@ -69,15 +69,16 @@ static double int_error(ir_op op, const bounded_int *in, double a, double b) {
   case IR_OP_sign: return 2;
   case IR_OP_min:
   case IR_OP_max: return fmax(in[0].e, in[1].e);
+  case IR_OP_dot4: return in[0].e || in[1].e ? INFINITY : in[2].e;
   default: return INFINITY;
   }
 }
 
 bounded_int bound_int(ir_op op, int32_t dtype, const bounded_int *in) {
   uint32_t arity = ir_ops[op].arity;
-  bool exact = in[0].e == 0 && (arity < 2 || in[1].e == 0);
+  bool exact = in[0].e == 0 && (arity < 2 || in[1].e == 0) && (arity < 3 || in[2].e == 0);
   if (dtype == SNT_BOOL && !exact) return truth(op, in, arity);
-  bounded_int out = {ir_op_eval_int(op, in[0].v, arity > 1 ? in[1].v : 0, 0, dtype), 0};
+  bounded_int out = {ir_op_eval_int(op, in[0].v, arity > 1 ? in[1].v : 0, arity > 2 ? in[2].v : 0, dtype), 0};
   if (exact) return out;
   double a = eval_int_to_float(dtype, in[0].v), b = arity > 1 ? eval_int_to_float(dtype, in[1].v) : 0;
   if (ir_ops[op].rule == IR_RULE_BOOL) {

@@ -30,7 +30,7 @@ void fast_from_int(int32_t dtype, const int64_t *from, uint64_t count, void *to)
 /* The operators on blocks; comparisons write truth values. */
 void fast_op_f32(ir_op, uint32_t count, const float *a, const float *b, const float *c, float *out);
 void fast_compare_f32(ir_op, uint32_t count, const float *a, const float *b, uint8_t *out);
-void fast_op_int(ir_op, int32_t dtype, uint32_t count, const int64_t *a, const int64_t *b, int64_t *out);
+void fast_op_int(ir_op, int32_t dtype, uint32_t count, const int64_t *const operands[3], int64_t *out);
 
 snt_result fast_point(eval_ctx *, uint32_t node, eval_view *out);
 snt_result fast_cast(eval_ctx *, uint32_t node, eval_view *out);

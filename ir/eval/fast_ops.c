@@ -67,7 +67,8 @@ void fast_compare_f32(ir_op op, uint32_t count, const float *a, const float *b, 
 }
 
 /* Results are wrapped to the type when they are stored; only u64 does not compare as int64. */
-void fast_op_int(ir_op op, int32_t dtype, uint32_t count, const int64_t *a, const int64_t *b, int64_t *out) {
+void fast_op_int(ir_op op, int32_t dtype, uint32_t count, const int64_t *const operands[3], int64_t *out) {
+  const int64_t *a = operands[0], *b = operands[1], *c = operands[2];
   bool plain = dtype != SNT_U64;
   switch (op) {
   case IR_OP_add: LOOP2(int64_t, (int64_t)((uint64_t)x + (uint64_t)y))
@@ -99,5 +100,5 @@ void fast_op_int(ir_op op, int32_t dtype, uint32_t count, const int64_t *a, cons
   default: break;
   }
   uint32_t arity = ir_ops[op].arity;
-  for (uint32_t i = 0; i < count; i++) out[i] = ir_op_eval_int(op, a[i], arity > 1 ? b[i] : 0, 0, dtype);
+  for (uint32_t i = 0; i < count; i++) out[i] = ir_op_eval_int(op, a[i], arity > 1 ? b[i] : 0, arity > 2 ? c[i] : 0, dtype);
 }

@@ -45,7 +45,7 @@ static void int_block(const point *p, uint64_t first, uint32_t count, void *to) 
   const int64_t *x[3] = {NULL, NULL, NULL};
   for (uint32_t k = 0; k < p->arity; k++) x[k] = fast_to_int(p->from, operand(p, k, first, count), count, (int64_t *)p->r->wide[k]);
   int64_t *result = (int64_t *)p->r->result;
-  fast_op_int(p->op, p->from, count, x[0], x[1], result);
+  fast_op_int(p->op, p->from, count, x, result);
   fast_from_int(p->to, result, count, to);
 }
 

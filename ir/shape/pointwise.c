@@ -54,6 +54,11 @@ snt_result shape_select(shape_query *q) {
   return shape_common(q, 0);
 }
 
+snt_result shape_dot4(shape_query *q) {
+  if (shape_arg(q, 0)->dtype != SNT_I32) return shape_fail(q, "the operands are %s, i32 is needed", ir_dtypes[shape_arg(q, 0)->dtype].name);
+  return shape_same(q);
+}
+
 static snt_result target_dtype(shape_query *q) {
   ir_expr from_type = q->given ? q->given->dtype : 0;
   if (!shape_has(q, IR_ATTR_dtype) && q->given) shape_set(q, IR_ATTR_dtype, 1, &from_type);

@@ -9,6 +9,7 @@ static const shape_rule rules[IR_RULE_COUNT] = {
     [IR_RULE_SAME] = shape_same,
     [IR_RULE_BOOL] = shape_bool,
     [IR_RULE_SELECT] = shape_select,
+    [IR_RULE_DOT4] = shape_dot4,
     [IR_RULE_CAST] = shape_cast,
     [IR_RULE_BITCAST] = shape_bitcast,
     [IR_RULE_REDUCE] = shape_reduce,

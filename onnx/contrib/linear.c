@@ -1,4 +1,5 @@
 /* Products of ONNX Runtime's own domain: those with an activation behind them, and those by weights of a few bits. */
+#include "onnx/import_private.h"
 #include "onnx/ops.h"
 
 /* ---- activations behind a product: by name, as text of the graph with the numbers that were given ---- */
@@ -119,7 +120,7 @@ static uint32_t unpacked(onnx_call *c, uint32_t x, int64_t bits) {
 typedef struct blocks {
   int64_t rows, columns, size, bits; /* of the weights [rows, columns]; a block is along a row */
   int64_t count;                     /* of blocks of a row */
-  int32_t dtype;                     /* of the scales, in which is computed */
+  int32_t dtype;                     /* in which is computed: of the scales, or f32 beside rounded rows */
 } blocks;
 
 /* A factor or zero of each block, [rows, count]. */
@@ -172,18 +173,56 @@ static bool read_blocks(onnx_call *c, blocks *b) {
   return true;
 }
 
+/* Whether the model lets rows be rounded to 8 bits, and the caller does: the level is the least that is asked for. Not beside what has no blocks of whole
+   codes: there ONNX Runtime does not round either. */
+static bool rounds_rows(onnx_call *c) {
+  const bool allowed = onnx_int(c, "accuracy_level", 0) == 4, wished = c->im->info && c->im->info->flags & SNT_ONNX_ACCURACY_LEVEL;
+  const uint32_t zeros = onnx_in(c, 3);
+  return allowed && wished && !onnx_has(c, 4) && (!zeros || onnx_type_of(c, zeros)->dtype == SNT_U8);
+}
+
+/* The rows x as codes of i8 times a scale a block, the greatest of the block being 127. The scale is never so small that its
+   reciprocal is no number. */
+static uint32_t rounded_rows(onnx_call *c, uint32_t x, const blocks *b) {
+  const double least = 0x1p-119;
+  if (!x || !onnx_type_of(c, x)->rank) return x;
+  if (onnx_type_of(c, x)->rank == SNT_MAX_RANK) return onnx_refuse(c, "blocks of rows of rank %u", SNT_MAX_RANK), 0;
+  const int64_t more = b->count * b->size - b->columns;
+  ir_tensor open = *onnx_type_of(c, x), whole = open;
+  const uint32_t last = open.rank - 1u;
+  open.dims[last] = b->count, open.dims[open.rank++] = b->size, whole.dims[last] = b->count * b->size;
+  ir_text high;
+  ir_text_init(&high, onnx_arena(c));
+  for (uint32_t i = 0; i < last; i++) ir_text_add(&high, "0,");
+  x = onnx_cast(c, x, b->dtype);
+  if (more) x = onnx_add(c, "pad %%%u, high=[%s%lld]", x, high.at, (long long)more);
+  x = onnx_reshape(c, x, open.rank, open.dims);
+  const uint32_t size = onnx_reduce(c, IR_OP_reduce_max, onnx_1(c, IR_OP_abs, x), 1u << (last + 1), true);
+  const uint32_t most = onnx_2n(c, IR_OP_max, size, least);
+  const uint32_t codes = onnx_cast(
+      c, onnx_1(c, IR_OP_round, onnx_2(c, IR_OP_mul, x, onnx_2(c, IR_OP_div, onnx_scalar(c, b->dtype, 127), most))), SNT_I8);
+  x = onnx_2(c, IR_OP_mul, onnx_cast(c, codes, b->dtype), onnx_2n(c, IR_OP_div, most, 127));
+  x = onnx_reshape(c, x, whole.rank, whole.dims);
+  return more ? onnx_slice(c, x, last, 0, b->columns, 1) : x;
+}
+
 bool onnx_op_matmul_bits(onnx_call *c) {
-  const uint32_t x = onnx_in(c, 0), packed = onnx_in(c, 1), scale = onnx_in(c, 2), groups = onnx_in(c, 4), bias = onnx_in(c, 5);
+  const uint32_t packed = onnx_in(c, 1), scale = onnx_in(c, 2), groups = onnx_in(c, 4);
+  const bool rounds = rounds_rows(c);
+  uint32_t x = onnx_in(c, 0), bias = onnx_in(c, 5);
   blocks b;
-  onnx_ignore(c, "accuracy_level"); /* the least that is asked for */
   if (onnx_int(c, "weight_prepacked", 0)) return onnx_refuse(c, "weights packed for one vendor's devices");
   if (!x || !packed || !scale || !read_blocks(c, &b) || (onnx_has(c, 4) && !groups) || (onnx_has(c, 5) && !bias)) return false;
-  b.dtype = onnx_type_of(c, scale)->dtype;
+  const int32_t dtype = onnx_type_of(c, scale)->dtype;
+  b.dtype = rounds ? SNT_F32 : dtype;
   const ir_expr bytes[] = {b.rows, b.count, b.size * b.bits / 8};
-  const uint32_t zeros = zeros_of(c, 3, &b), scales = of_blocks(c, scale, &b);
+  const uint32_t zeros = zeros_of(c, 3, &b), scales = of_blocks(c, onnx_cast(c, scale, b.dtype), &b);
   const uint32_t w = weights_of(c, &b, onnx_reshape(c, packed, 3, bytes), scales, zeros, groups);
-  if (!w) return false;
-  return onnx_out(c, 0, bias ? onnx_add(c, "linear %%%u, %%%u, %%%u", x, w, bias) : onnx_add(c, "linear %%%u, %%%u", x, w));
+  if (rounds) x = rounded_rows(c, x, &b);
+  if (!w || !x) return false;
+  if (bias) bias = onnx_cast(c, bias, b.dtype);
+  return onnx_out(c, 0,
+                  onnx_cast(c, bias ? onnx_add(c, "linear %%%u, %%%u, %%%u", x, w, bias) : onnx_add(c, "linear %%%u, %%%u", x, w), dtype));
 }
 
 /* Values of 4-bit codes: https://arxiv.org/abs/2305.14314, as bitsandbytes has them. */

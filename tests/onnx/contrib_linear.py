@@ -64,8 +64,16 @@ def convolutions(case):
     case("nhwcfusedconv", "NhwcFusedConv", [last(x), w, b, last(z)], [last(np.maximum(y + z, 0))], [1, 2], pads=[1, 1, 1, 1], activation="Relu")
 
 
-def few_bits(case, name, rows, columns, block, bits, x_shape, zeros=None, bias=False, groups=False, constant=True, dtype=np.float32):
-    """zeros: None, "packed" or "real" """
+def rounded(x, block):
+    """whole numbers to 127 times a scale a block"""
+    wide = np.pad(x.astype(np.float32), [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % block)]).reshape(x.shape[:-1] + (-1, block))
+    most = np.abs(wide).max(-1, keepdims=True)
+    codes = np.rint(wide * np.divide(np.float32(127), most, out=np.zeros_like(most), where=most > 0))
+    return (codes * (most.astype(float) / 127)).reshape(x.shape[:-1] + (-1,))[..., : x.shape[-1]]
+
+
+def few_bits(case, name, rows, columns, block, bits, x_shape, zeros=None, bias=False, groups=False, constant=True, dtype=np.float32, level=0):
+    """zeros: None, "packed" or "real"; level 4: rounds the rows of x to 8 bits, block by block, unless groups or zeros forbid"""
     count = -(-columns // block)
     q = rng.integers(0, 1 << bits, (rows, count, block))
     scale = (0.1 * normal(rows, count)).astype(dtype)
@@ -77,9 +85,11 @@ def few_bits(case, name, rows, columns, block, bits, x_shape, zeros=None, bias=F
     x, b = normal(*x_shape, columns).astype(dtype), normal(rows).astype(dtype)
     third = None if zeros is None else packed(zero, bits) if zeros == "packed" else zero.astype(dtype)
     given = [x, packed(q, bits), scale, third, group if groups else None, b if bias else None]
-    want = x.astype(float) @ w.T + (b.astype(float) if bias else 0)
+    rows_of_x = rounded(x, block) if level == 4 and not groups and zeros != "real" else x.astype(float)
+    want = rows_of_x @ w.T + (b.astype(float) if bias else 0)
+    more = {"accuracy_level": level} if level else {}
     case("matmulnbits_" + name, "MatMulNBits", given, [want.astype(dtype)], [i for i in range(1, 6) if given[i] is not None] if constant else [],
-         K=columns, N=rows, bits=bits, block_size=block)
+         K=columns, N=rows, bits=bits, block_size=block, **more)
 
 
 def coded(case, name, kind, rows, columns, block, **attrs):
@@ -121,6 +131,12 @@ def weights(case):
     few_bits(case, "8_zeros", 7, 64, 32, 8, (1,), "packed", True)
     few_bits(case, "2", 6, 64, 16, 2, (3,))
     few_bits(case, "2_zeros", 6, 96, 32, 2, (1, 2), "packed")
+    few_bits(case, "level4", 48, 128, 32, 4, (1,), level=4)
+    few_bits(case, "level4_zeros_bias", 7, 96, 16, 4, (2, 3), "packed", True, level=4)
+    few_bits(case, "level4_partial", 6, 40, 16, 4, (3,), "packed", level=4)
+    few_bits(case, "level4_groups", 6, 64, 16, 4, (3,), groups=True, level=4)
+    few_bits(case, "level4_real_zeros", 6, 64, 16, 4, (3,), "real", level=4)
+    few_bits(case, "level4_8", 7, 64, 32, 8, (3,), level=4)
     coded(case, "nf4", 1, 6, 32, 16)
     coded(case, "fp4", 0, 6, 32, 64)
     coded(case, "nf4_ragged", 1, 5, 19, 16)

@@ -118,6 +118,7 @@ static void write_command(const tool_session *s, uint32_t flags, const char *sha
   add_pairs(c, "--fix", o->fixed, o->fixed_count);
   add_pairs(c, "--input", o->inputs, o->input_count);
   if (o->open) c->words[c->count++] = (char *)(uintptr_t) "--open";
+  if (o->accuracy_level) c->words[c->count++] = (char *)(uintptr_t) "--accuracy-level";
   add_pairs(c, "--image", o->images, o->image_count);
   for (uint32_t i = 0; i < o->fuse_count; i++) add_option(c, "--fuse", o->fuse[i]);
   if (flags & SNT_COMPILE_UNFUSED) c->words[c->count++] = (char *)(uintptr_t) "--unfused";

@@ -5,16 +5,16 @@
 
 // clang-format off
 #define OF_GRAPHS                                                                                                                                            \
-  "[--profile P|FILE] [--mask M] [--numerics default|strict|fast|reproducible] [--dim NAME=N] [--open] [--fix NAME=FILE] "                                  \
+  "[--profile P|FILE] [--mask M] [--numerics default|strict|fast|reproducible] [--dim NAME=N] [--open] [--accuracy-level] [--fix NAME=FILE] "                                  \
   "[--fuse must:A,B|never:A,B|keep:A|barrier:A] [--no-rewrites] [--quiet]"
 static const char graph_options[] = OF_GRAPHS;
 static const char model_options[] = OF_GRAPHS " [--weights given|f16|int8] [--image PORT=chw|hwc|hw[,filtered]] [--unfused[=nodes]] [--line-info]";
 static const tool_command commands[] = {
     {"devices", "devices [--json]", "Lists the devices found, each with the selector that --device takes.", command_devices, false, NULL},
-    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--open] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
+    {"run", "run MODEL.snt|MODEL.onnx|FILE.sntp [--device D] [--dim NAME=N] [--open] [--accuracy-level] [--fix NAME=FILE] [--input NAME=FILE] [--output NAME=FILE] [--numerics M] [--weights given|f16|int8] [--mask M] [--check] [--unfused[=nodes]] [--no-rewrites] [--tune DIR] [--learn] [--trace FILE.json [--runs N]]",
      "Compiles and runs a model. Inputs: FILE.npy, FILE.pb (a TensorProto), FILE.png[:nchw|nhwc|hw[:LO..HI]] or random[:SEED] (the default); outputs: FILE.npy, FILE.png or - (.npy).\n--dim: an extent that the model leaves\n"
      "open; without, that of the inputs' files. Of an ONNX model the kernels are made for just these, with --open for all: such a program is usually slower. Or the most of a length that\nan ONNX model computes and nothing in it bounds, by the name of its value, which the refusal says.\n--fix: an input of an ONNX model\n"
-     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, FILE.pb, or any other file as its bytes, uint8[n].\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
+     "whose value the import is to know, as shapes that hang on it, or the file of a picture that ImageDecoder decodes: FILE.npy, FILE.pb, or any other file as its bytes, uint8[n].\n--accuracy-level: products of an ONNX model by weights of few bits whose accuracy_level is 4 round their rows to 8 bits, as ONNX Runtime does.\n--check compares every output with the f64 reference and prints max(error / bound); a ratio over 1 exits with 3.\n--trace writes a Chrome trace of the kernels, of --runs each the fastest.\n--tune: close choices are tried the other way on the\n"
      "device first, A B B A beyond the noise, and kept in DIR for the next time.\n--learn: kernels that the driver says spill are split.", command_run, false, model_options},
     {"explain", "explain MODEL.snt [--profile P | --device D] [--mask M] [--json | --html [--runs N]] [-o FILE] [--unfused[=nodes]]", "Shows the kernels a model becomes on a profile (pocl lavapipe rusticl swiftshader igpu dgpu mobile h100; cpu means pocl), and why.\n--html: one self-contained page with the\n"
      "graph before and after, each kernel in three languages, on every edge the reason; with --device estimated beside measured times.", command_explain, false, model_options},

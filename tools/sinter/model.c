@@ -68,15 +68,16 @@ bool tool_is_onnx(const char *path) {
 
 /* What is given and can mean nothing for a saved program; null: nothing. */
 static const char *of_compiling(const tool_options *o) {
-  return o->numerics        ? "--numerics"
-         : o->weights       ? "--weights"
-         : o->image_count   ? "--image"
-         : o->fuse_count    ? "--fuse"
-         : o->fixed_count   ? "--fix"
-         : o->profile       ? "--profile"
-         : o->open          ? "--open"
-         : o->compile_flags ? "--unfused, --no-rewrites or --line-info"
-                            : NULL;
+  return o->numerics         ? "--numerics"
+         : o->weights        ? "--weights"
+         : o->image_count    ? "--image"
+         : o->fuse_count     ? "--fuse"
+         : o->fixed_count    ? "--fix"
+         : o->profile        ? "--profile"
+         : o->open           ? "--open"
+         : o->accuracy_level ? "--accuracy-level"
+         : o->compile_flags  ? "--unfused, --no-rewrites or --line-info"
+                             : NULL;
 }
 
 static snt_result load_model(tool_session *s) {

@@ -83,7 +83,8 @@ static snt_result import(tool_session *s, const fixed_inputs *fixed, bool last) 
                               .fixed = fixed->at,
                               .fixed_count = fixed->count,
                               .unsupported = s->options.quiet || !last ? NULL : print_unsupported,
-                              .decode_image = tool_decode_image};
+                              .decode_image = tool_decode_image,
+                              .flags = s->options.accuracy_level ? SNT_ONNX_ACCURACY_LEVEL : 0};
   snt_graph_destroy(s->graph);
   s->graph = NULL;
   const snt_result r = snt_graph_create(s->context, &s->graph);

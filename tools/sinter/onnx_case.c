@@ -91,7 +91,8 @@ static snt_result import_model(case_run *c, const data_set *d, fix_level level) 
                               .user = c,
                               .unsupported = note_unsupported,
                               .decode_image = tool_decode_image,
-                              .flags = SNT_ONNX_OTHER_EXTENTS}; /* some of ONNX's own tests have data of other extents than they say */
+                              .flags = SNT_ONNX_ACCURACY_LEVEL | /* expected values are ONNX Runtime's */
+                                       SNT_ONNX_OTHER_EXTENTS};  /* some of ONNX's own tests have data of other extents than they say */
   c->reason_length = 0;
   const snt_result r = snt_graph_create(c->s.context, &c->s.graph);
   return r == SNT_OK ? snt_onnx_import_file(c->s.graph, c->s.options.model, &info, &c->s.diag) : r;

@@ -20,7 +20,7 @@ static const option_info table[] = {
     {"--input", PAIR, AT(inputs), AT(input_count), TOOL_MAX_PORTS}, {"--output", PAIR, AT(outputs), AT(output_count), TOOL_MAX_PORTS}, {"--image", PAIR, AT(images), AT(image_count), TOOL_MAX_PORTS}, {"--dim", PAIR, AT(dims), AT(dim_count), TOOL_MAX_DIMS},
     {"--fix", PAIR, AT(fixed), AT(fixed_count), TOOL_MAX_PORTS},
     {"--check", FLAG, AT(check), 0, 0}, {"--json", FLAG, AT(json), 0, 0}, {"--quiet", FLAG, AT(quiet), 0, 0}, {"--quick", FLAG, AT(quick), 0, 0}, {"--cpu-time", FLAG, AT(processor_time), 0, 0}, {"--runs", NUMBER, AT(runs), 0, 0},
-    {"--serve", FLAG, AT(serve), 0, 0}, {"--no-unfused", FLAG, AT(no_unfused), 0, 0}, {"--share", TEXT, AT(share), 0, 0}, {"--tune", TEXT, AT(tune), 0, 0}, {"--learn", FLAG, AT(learn), 0, 0}, {"--open", FLAG, AT(open), 0, 0},
+    {"--serve", FLAG, AT(serve), 0, 0}, {"--no-unfused", FLAG, AT(no_unfused), 0, 0}, {"--share", TEXT, AT(share), 0, 0}, {"--tune", TEXT, AT(tune), 0, 0}, {"--learn", FLAG, AT(learn), 0, 0}, {"--open", FLAG, AT(open), 0, 0}, {"--accuracy-level", FLAG, AT(accuracy_level), 0, 0},
     {"--jobs", NUMBER, AT(jobs), 0, 0}, {"--timeout", NUMBER, AT(timeout), 0, 0}, {"--rtol", REAL, AT(rtol), 0, 0}, {"--atol", REAL, AT(atol), 0, 0},
     {"--unfused=nodes", COMPILE, 0, 0, SNT_COMPILE_UNFUSED_NODES}, {"--unfused", COMPILE, 0, 0, SNT_COMPILE_UNFUSED}, {"--no-rewrites", COMPILE, 0, 0, SNT_COMPILE_NO_REWRITES}, {"--line-info", COMPILE, 0, 0, SNT_COMPILE_LINE_INFO},
     {"--html", FLAG, AT(html), 0, 0}, {"--fuse", LIST, AT(fuse), AT(fuse_count), TOOL_MAX_FUSE},

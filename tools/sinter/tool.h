@@ -19,7 +19,7 @@ typedef struct tool_options {
   char *const *paths; /* all that is no option; `model` is the first */
   uint32_t path_count, image_count, fixed_count, input_count, output_count, dim_count, compile_flags, runs, jobs, timeout, sample;
   double rtol, atol;
-  bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn, open;
+  bool check, json, quiet, quick, html, processor_time, serve, no_unfused, learn, open, accuracy_level;
 } tool_options;
 /* Fills from argv after the subcommand; an unknown option or a missing value is an error on stderr and false. */
 

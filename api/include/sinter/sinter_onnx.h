@@ -28,7 +28,10 @@ typedef struct snt_onnx_image {
 } snt_onnx_image;
 enum {
   SNT_ONNX_OTHER_EXTENTS =
-      1 /* where all extents of an input are numbers, a fixed one may have others, and another rank: files that say too little */
+      1, /* where all extents of an input are numbers, a fixed one may have others, and another rank: files that say too little */
+  SNT_ONNX_ACCURACY_LEVEL =
+      2 /* accuracy_level 4 is followed: such a MatMulNBits rounds its rows to 8 bits, block by block, as ONNX Runtime does on processors. An answer is then off
+           by about a hundredth of its size; the level is the least that the model asks for, and without the flag nothing is rounded. */
 };
 typedef struct snt_onnx_info {
   snt_head head; /* SNT_HEAD(onnx_info) */
