@@ -201,7 +201,16 @@ static void watch_case(void *user, const conform_case *c, const conform_verdict 
     w->failed[w->count++] = *c;
 }
 
-static int run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
+static void begin_tap(const conform_report *report) {
+  if (!report->number) printf("TAP version 13\n");
+}
+
+static void tell_closed(conform_report *report, const char *selector, const snt_diag *diag) {
+  printf("not ok %u - %s opens\n# %s\n", ++report->number, selector, diag->text);
+  report->failed++;
+}
+
+static void run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
   watcher watching = {.report = report};
   const conform_run run = {.selector = selector,
                            .list = list,
@@ -221,9 +230,8 @@ static int run_device(const options *o, const conform_list *list, const char *se
   snt_diag diag = {0};
   const uint32_t left = conform_run_all(&run, &diag);
   if (left == UINT32_MAX) {
-    printf("not ok %u - %s opens\n# %s\n", ++report->number, selector, diag.text);
-    report->failed++;
-    return 1;
+    tell_closed(report, selector, &diag);
+    return;
   }
   printf("# %s:", selector);
   for (uint32_t i = 0; i < CONFORM_RESULTS; i++) {
@@ -233,7 +241,6 @@ static int run_device(const options *o, const conform_list *list, const char *se
   printf(" %u not run for lack of time; largest error / bound %.3g\n", left, report->worst);
   report->worst = 0;
   for (uint32_t i = 0; i < watching.count; i++) conform_shrink(&run, &watching.failed[i], o->save);
-  return 0;
 }
 
 typedef struct named {
@@ -301,22 +308,30 @@ static uint32_t choose_devices(const options *o, char devices[MAX_DEVICES][SELEC
   return count;
 }
 
+/* Those of --device that open, before a list is made for them. */
+static uint32_t keep_open(const options *o, char devices[MAX_DEVICES][SELECTOR], uint32_t count, conform_report *report) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    snt_diag diag = {0};
+    if (conform_opens(devices[i], o->mask, &diag)) memmove(devices[kept++], devices[i], SELECTOR);
+    else begin_tap(report), tell_closed(report, devices[i], &diag);
+  }
+  return kept;
+}
+
 static double clock_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int run_suite(const options *o, conform_report *report) {
+static int run_list(const options *o, char devices[MAX_DEVICES][SELECTOR], uint32_t count, conform_report *report) {
   options first = *o; /* making the list counts as the first device's time */
   const double start = clock_seconds();
-  char devices[MAX_DEVICES][SELECTOR];
   conform_list list = {.count = 0};
   void *named = NULL;
   size_t size;
   snt_diag diag = {0};
-  const uint32_t count = o->list ? 0 : choose_devices(o, devices);
-  if (!o->list && !count) return 2;
   int bad = o->cases && host_read_file(o->cases, &named, &size, &diag) != SNT_OK ? 2 : 0;
   if (!bad && !make_list(o, named, &list, &diag)) bad = 1;
   if (!bad && named && !keep_named(&list, o->cases, named, &diag)) bad = 2;
@@ -327,12 +342,25 @@ static int run_suite(const options *o, conform_report *report) {
   for (uint32_t i = o->shard; o->list && i < list.count; i += o->shards) conform_case_id(&list.at[i], id), puts(id);
   if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
   if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
-  printf("TAP version 13\n# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
+  begin_tap(report);
+  printf("# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
   const double spent = clock_seconds() - start;
   first.seconds = o->seconds > 2 * spent ? o->seconds - spent : o->seconds;
-  for (uint32_t i = 0; i < count; i++) (void)run_device(i ? o : &first, &list, devices[i], report);
-  printf("1..%u\n", report->number);
+  for (uint32_t i = 0; i < count; i++) run_device(i ? o : &first, &list, devices[i], report);
   free(list.at);
+  return 0;
+}
+
+static int run_suite(const options *o, conform_report *report) {
+  char devices[MAX_DEVICES][SELECTOR];
+  uint32_t count = 0;
+  if (!o->list) {
+    if (!(count = choose_devices(o, devices))) return 2;
+    if (strcmp(o->device, "all") != 0) count = keep_open(o, devices, count, report);
+  }
+  const int bad = o->list || count ? run_list(o, devices, count, report) : 0;
+  if (bad || o->list) return bad;
+  printf("1..%u\n", report->number);
   return report->failed || !report->number;
 }
 

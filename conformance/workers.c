@@ -237,6 +237,14 @@ static bool turn(pool *p) {
   return true;
 }
 
+bool conform_opens(const char *selector, const char *mask, snt_diag *diag) {
+  const conform_run run = {.selector = selector, .mask = mask, .jobs = 1};
+  pool p = {.run = &run, .told_device = true, .diag = diag};
+  const bool good = start_child(&p, p.workers) && hear(&p, p.workers);
+  end_child(p.workers);
+  return good;
+}
+
 uint32_t conform_run_all(const conform_run *run, snt_diag *diag) {
   pool p = {.run = run, .next = run->shard, .step = run->shards, .start = now(), .last = now(), .diag = diag};
   conform_run clamped = *run;

@@ -67,10 +67,28 @@ static double joint_ns(const fusion_context *c, const plan_step *a, const plan_s
   return a->est_ns + b->est_ns - c->options->profile->launch_ns + idle_ns(c, a, b);
 }
 
-static uint32_t joint_bindings(const plan_step *a, const plan_step *b) {
-  uint32_t count = a->binding_count + b->binding_count;
-  for (uint32_t i = 0; i < a->binding_count; i++)
-    for (uint32_t k = 0; k < b->binding_count; k++) count -= a->bindings[i].buffer == b->bindings[k].buffer;
+static bool is_bound(const kir_memory *m) { return m->space == KIR_GLOBAL || m->space == KIR_IMAGE || m->space == KIR_SCRATCH; }
+
+/* A buffer that both read through the same view is bound once: the memory of a kernel, bound so, that `m` of the step is too. */
+static uint32_t shared_memory(const kir_kernel *k, const plan_binding *bindings, const plan_step *s, const kir_memory *m) {
+  for (uint32_t i = 0; i < k->memories.count; i++) {
+    const kir_memory *had = &k->memories.at[i];
+    if (had->space != KIR_GLOBAL || m->space != KIR_GLOBAL || had->flags != m->flags || had->view != m->view) continue;
+    if (had->access != KIR_READ || m->access != KIR_READ || !kir_same(had->type, m->type)) continue;
+    const plan_binding *x = &bindings[had->slot], *y = &s->bindings[m->slot];
+    if (x->buffer == y->buffer && x->other == y->other && x->swap == y->swap && x->offset == y->offset && !m->offset_scalar &&
+        !had->offset_scalar && had->dims[0] == m->dims[0] && !m->size_scalar && !had->size_scalar)
+      return i;
+  }
+  return UINT32_MAX;
+}
+
+static uint32_t joint_bindings(const fusion_context *c, const plan_step *a, const plan_step *b) {
+  const kir_kernel *x = kernel_of(c, a), *y = kernel_of(c, b);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < x->memories.count; i++) count += is_bound(&x->memories.at[i]);
+  for (uint32_t i = 0; i < y->memories.count; i++)
+    count += is_bound(&y->memories.at[i]) && shared_memory(x, a->bindings, b, &y->memories.at[i]) == UINT32_MAX;
   return count;
 }
 
@@ -80,7 +98,7 @@ static const char *obstacle(const fusion_context *c, const plan_step *a, const p
   if (kir_is_written(x) || kir_is_written(y)) return "a kernel of the user's own";
   if (!kir_fits_items(x, y) && !kir_fits_items(y, x)) return "workgroups of different shapes";
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
-  if (p->max_bindings && joint_bindings(a, b) > p->max_bindings) return "bindings";
+  if (p->max_bindings && joint_bindings(c, a, b) > p->max_bindings) return "bindings";
   if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
   if (p->max_local_bytes && kir_local_bytes(x) + kir_local_bytes(y) > p->max_local_bytes) return "local memory";
   return NULL;
@@ -104,22 +122,8 @@ static uint32_t add_scalar(join *j, const kir_scalar *s, ir_expr value) {
   return kir_scalar_add(j->k, ir_arena_text(j->c->arena, name, (size_t)length), s->type.base, s->min, s->max, s->multiple_of);
 }
 
-/* A buffer that both read through the same view is bound once. */
-static uint32_t shared_memory(const join *j, const plan_step *s, const kir_memory *m) {
-  for (uint32_t i = 0; i < j->k->memories.count; i++) {
-    const kir_memory *had = &j->k->memories.at[i];
-    if (had->space != KIR_GLOBAL || m->space != KIR_GLOBAL || had->flags != m->flags || had->view != m->view) continue;
-    if (had->access != KIR_READ || m->access != KIR_READ || !kir_same(had->type, m->type)) continue;
-    const plan_binding *x = &j->step.bindings[had->slot], *y = &s->bindings[m->slot];
-    if (x->buffer == y->buffer && x->other == y->other && x->swap == y->swap && x->offset == y->offset && !m->offset_scalar &&
-        !had->offset_scalar && had->dims[0] == m->dims[0] && !m->size_scalar && !had->size_scalar)
-      return i;
-  }
-  return UINT32_MAX;
-}
-
 static uint32_t add_memory(join *j, const plan_step *s, const kir_memory *m, const uint32_t *memories, const uint32_t *scalars) {
-  const uint32_t shared = shared_memory(j, s, m);
+  const uint32_t shared = shared_memory(j->k, j->step.bindings, s, m);
   if (shared != UINT32_MAX) return shared;
   kir_memory made = *m;
   char name[16];
@@ -128,7 +132,7 @@ static uint32_t add_memory(join *j, const plan_step *s, const kir_memory *m, con
   if (made.offset_scalar) made.offset_scalar = scalars[made.offset_scalar - 1] + 1;
   if (made.size_scalar) made.size_scalar = scalars[made.size_scalar - 1] + 1;
   if (made.overlay) made.overlay = memories[made.overlay - 1] + 1;
-  if (m->space == KIR_GLOBAL || m->space == KIR_IMAGE || m->space == KIR_SCRATCH) {
+  if (is_bound(m)) {
     made.slot = j->slots;
     j->step.bindings[j->slots++] = s->bindings[m->slot];
   }
@@ -215,7 +219,7 @@ static void record(fusion_context *c, const plan_step *a, const plan_step *b, bo
                              .taken = taken,
                              .form = DECISION_LAUNCH,
                              .rule = rule,
-                             .count = joint_bindings(a, b),
+                             .count = joint_bindings(c, a, b),
                              .limit = c->options->profile->max_bindings,
                              .turn = UINT32_MAX,
                              .ns_parts = a->est_ns + b->est_ns,

@@ -39,13 +39,16 @@ static bool reads_aligned(fusion_context *c, const fusion_group *group, const ir
 }
 
 /* Behind all that its loop stores, new values of other states among them. */
-static void store_last(const fusion_context *c, uint32_t value) {
-  const fusion_group *group = c->group_of[value] ? &c->groups.at[c->group_of[value] - 1] : NULL;
-  if (!group || group->kind != GROUP_LOOP) return;
-  uint32_t *outputs = (uint32_t *)(uintptr_t)group->outputs, i = 0;
-  while (outputs[i] != value) i++;
-  for (; i + 1 < group->output_count; i++) outputs[i] = outputs[i + 1];
-  outputs[i] = value;
+static bool store_last(fusion_context *c, uint32_t value) {
+  fusion_group *group = c->group_of[value] ? &c->groups.at[c->group_of[value] - 1] : NULL;
+  if (!group || group->kind != GROUP_LOOP) return true;
+  uint32_t *outputs = IR_NEW_ARRAY(c->arena, uint32_t, group->output_count), count = 0;
+  if (!outputs) return false;
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (group->outputs[i] != value) outputs[count++] = group->outputs[i];
+  outputs[count] = value;
+  group->outputs = outputs;
+  return true;
 }
 
 static bool reads(const fusion_group *group, uint32_t node) {
@@ -73,7 +76,8 @@ snt_result fusion_settle_states(fusion_context *c, bool *changed) {
   const ir_update *updates = c->graph->updates.at;
   c->copied_update = IR_NEW_ARRAY(c->arena, uint8_t, count + 1);
   if (!c->copied_update) return ir_no_memory(c->diag, "states");
-  for (uint32_t i = 0; i < count; i++) store_last(c, updates[i].value);
+  for (uint32_t i = 0; i < count; i++)
+    if (!store_last(c, updates[i].value)) return ir_no_memory(c->diag, "states");
   for (uint32_t i = 0; i < count; i++) c->copied_update[i] = !fits_in_place(c, &updates[i]);
   return SNT_OK;
 }

@@ -94,6 +94,12 @@ has '<b>dev:b</b> alone passes of 4: <code>bits4.i32.fused</code>: the others ha
 [ "$("$conform" --list | wc -l)" -ge 20000 ]; result $? 'at least 20 000 cases'
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
+# A device that there is not is told before a list is made, which would fail here; those beside it run.
+"$conform" --device nosuch --graph "$work/nothing" >"$work/log" 2>&1
+[ $? = 1 ] && [ "$(cat "$work/log")" = "$(printf 'TAP version 13\nnot ok 1 - nosuch opens\n# %s\n1..1' "$(sed -n 's/^# //p' "$work/log")")" ]; result $? 'a device that there is not, before the list'
+"$conform" --device nosuch,interp --filter neg.f32.real.prime.alone.fused >"$work/log" 2>&1
+[ $? = 1 ] && grep -q '^not ok 1 - nosuch opens$' "$work/log" && grep -q '^ok 2 - neg' "$work/log"; result $? 'and one beside another'
+
 # A device that is lost (by a loader in place of Vulkan's, whose first submissions say so): once, a flaky case; twice, one that fails; those after it run.
 real=$(/sbin/ldconfig -p | sed -n 's/.*libvulkan\.so\.1 .*=> //p' | head -1)
 mkdir "$work/lost"

@@ -144,4 +144,26 @@ my @lines = <$plan>;
 close $plan;
 is(scalar(grep {/: constant u32\[.* bytes=163840 /} @lines), 1, 'the words are there once');
 is_deeply([map { /loop \w+ trips=(\S.*) \{/ ? $1 : () } @lines], ['min(1,a*b-1)', '-min(1,a*b-1) + 1'], 'two branches') or diag(@lines);
+# What writes nothing is not launched.
+my $none = put('none.snt', <<'END');
+symbols { n: min=0 max=300 hint=64 }
+graph @none(%x: f32[6,n], %y: f32[n,6]) {
+  %s = softmax %x, axis=1
+  %t = softmax %y, axis=1
+  %c = scan.sum %t, axis=1
+  return s=%s, c=%c
+}
+END
+for my $device (qw(interp opencl:pocl vulkan:llvmpipe)) {
+  my @launched;
+  for my $n (0, 3) {
+    ($code, $said) = lacks($device) ? (0, '') : says("$sinter run $none --device $device --open --dim n=$n --trace $dir/launched --runs 1");
+    push @launched, scalar(() = slurp("$dir/launched") =~ /"name": "k\d/g);
+    is($code, 0, "$device: $n columns") or diag($said);
+  }
+SKIP: {
+    skip lacks($device), 1 if lacks($device);
+    ok(!$launched[0] && $launched[1], "$device: no launch for no elements") or diag("@launched");
+  }
+}
 done_testing();

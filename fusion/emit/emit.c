@@ -177,6 +177,7 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   s.nodes = e->group->nodes;
   fill_bindings(e, &s);
   fill_traffic(e, &s);
+  if (!expr_proves_lt(e->x, 0, s.bytes_written)) s.groups = expr_mul(e->x, groups, expr_min(e->x, 1, s.bytes_written));
   s.guards = IR_NEW_ARRAY(e->arena, plan_condition, guard_count);
   if (!s.bindings || !s.scalars || !s.guards) return ir_no_memory(c->diag, "schedule");
   for (uint32_t i = 0; i < guard_count; i++) s.guards[i] = guards[i];

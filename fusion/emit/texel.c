@@ -15,7 +15,7 @@ static uint32_t guarded(emit *e, uint32_t index, uint32_t count, const map_condi
   return kir_3(e->k, KIR_select, emit_conditions(e, count, conditions), index, u32_const(e, 0));
 }
 
-/* `number` of what holds element `offset`, so many side by side, or the last there is. A number that went below zero is a large one. */
+/* `number` of what holds element `offset`, so many side by side, or the last there is, of none the first. A number that went below zero is a large one. */
 uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side) {
   const kir_memory *m = &e->k->memories.at[memory];
   const plan_buffer *b = &e->c->plan->buffers.at[e->slots.at[m->slot]];
@@ -24,7 +24,8 @@ uint32_t emit_near(emit *e, uint32_t memory, uint32_t number, ir_expr offset, ui
   int64_t low, high;
   expr_bounds(e->x, offset, &low, &high);
   if (low >= 0 && expr_proves_lt(e->x, offset, elements)) return number;
-  return kir_2(e->k, KIR_min, number, emit_expr(e, expr_sub(e->x, expr_div(e->x, elements, side), 1)));
+  const ir_expr last = expr_max(e->x, 0, expr_sub(e->x, expr_div(e->x, elements, side), 1));
+  return kir_2(e->k, KIR_min, number, emit_expr(e, last));
 }
 
 static uint32_t load_near(emit *e, uint32_t memory, uint32_t texel, ir_expr offset) {

@@ -57,12 +57,25 @@ static uint32_t find_concat(const grouping *s, uint32_t node, bool pads) {
   return !is_read(s, node) && ir_at(g, node)->op == IR_OP_concat ? node : 0;
 }
 
+/* Until the device binds all that the node reads. */
+static void store_until_bound(grouping *s, uint32_t node) {
+  const uint32_t limit = s->c->options->profile->max_bindings;
+  while (limit && count_bases(s, node) + 1 > limit) {
+    uint32_t width = 1;
+    const uint32_t view = widest_view(s, node, limit - 1, 0, &width);
+    if (!view) break; /* the node itself has more operands: fission says so */
+    s->is_stored[view] = 1;
+  }
+}
+
 /* Of so many ways down through views that whoever follows each would not come to an end (a join of joins doubles them, and each is a piece with a condition of its
    own), the concatenations among the operands are kernels of their own. */
 static void store_joins(grouping *s, uint32_t concat) {
   for (uint32_t i = 0; i < ir_at(s->c->graph, concat)->arity; i++) {
     const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);
-    if (below) s->is_stored[below] = GROUP_STORED_APART;
+    if (!below) continue;
+    store_until_bound(s, below);
+    s->is_stored[below] = GROUP_STORED_APART;
   }
 }
 
@@ -76,13 +89,7 @@ bool group_store_wide_views(grouping *s) {
       ways[n] += is_read(s, operand) ? 1 : ways[operand];
     }
     if (ways[n] >= MOST_WAYS && ir_at(g, n)->op == IR_OP_concat) store_joins(s, n), ways[n] = ir_at(g, n)->arity;
-    if (!limit || !s->needed[n] || ways[n] + 1 <= limit || (!s->is_stored[n] && fusion_is_free(g, n))) continue;
-    while (count_bases(s, n) + 1 > limit) {
-      uint32_t width = 1;
-      const uint32_t view = widest_view(s, n, limit - 1, 0, &width);
-      if (!view) break; /* the node itself has more operands: fission says so */
-      s->is_stored[view] = 1;
-    }
+    if (s->needed[n] && ways[n] + 1 > limit && (s->is_stored[n] || !fusion_is_free(g, n))) store_until_bound(s, n);
   }
   return ways != NULL;
 }

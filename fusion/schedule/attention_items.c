@@ -80,7 +80,7 @@ static void multiply_scores(query *s, ir_expr key, ir_expr stride, uint32_t coun
     const uint32_t value = attend_read_row(s, QUERIES, at);
     for (uint32_t i = 0; i < count; i++) {
       uint32_t *const sum = &acc[q * count + i];
-      if (lanes > 1 && sums_apart(s)) *sum = kir_2(e->k, KIR_add, *sum, kir_1(e->k, KIR_hred_add, kir_2(e->k, KIR_mul, keys[i], value)));
+      if (lanes > 1 && sums_apart(s)) *sum = kir_2(e->k, KIR_add, *sum, attend_sum(t, kir_2(e->k, KIR_mul, keys[i], value), lanes));
       else *sum = kir_3(e->k, KIR_fma, keys[i], value, *sum);
     }
   }

@@ -110,10 +110,17 @@ ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32
 
 ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
 
+static bool may_divide_by_0(expr_pool *pool, ir_expr e) {
+  if (e >= 0) return false;
+  const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
+  if ((node.kind == EXPR_DIV || node.kind == EXPR_MOD) && !expr_proves_lt(pool, 0, expr_child(pool, e, 1))) return true;
+  bool may = false;
+  for (uint32_t i = 0; i < node.count && !may; i++) may = may_divide_by_0(pool, pool->terms.at[node.first + i]);
+  return may;
+}
+
 ir_expr expr_never_by_0(expr_pool *pool, ir_expr e) {
-  bool may_be_0 = false; /* most graphs have no such symbols */
-  for (uint32_t i = 0; i < pool->symbols.count; i++) may_be_0 |= pool->symbols.at[i].min < 1;
-  return may_be_0 ? substitute(pool, e, &(substitution){.never_by_0 = true}) : e;
+  return may_divide_by_0(pool, e) ? substitute(pool, e, &(substitution){.never_by_0 = true}) : e;
 }
 
 /* ---- evaluation ---- */
