@@ -111,6 +111,42 @@ static void check(snt_context *context, const device_case *row, snt_program *by_
   snt_device_destroy(device);
 }
 
+/* ---- what a host is told to enable ---- */
+
+/* Vulkan 1.3 without an extension, so without matrices. */
+static VKAPI_ATTR void VKAPI_CALL get_features(VkPhysicalDevice p, VkPhysicalDeviceFeatures2 *out) {
+  (void)p;
+  for (VkBaseOutStructure *s = out->pNext; s; s = s->pNext) {
+    void *block = s;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES)
+      ((VkPhysicalDeviceSubgroupSizeControlFeatures *)block)->computeFullSubgroups = VK_TRUE;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES)
+      ((VkPhysicalDeviceVulkanMemoryModelFeatures *)block)->vulkanMemoryModel = VK_TRUE;
+  }
+}
+static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice p, VkPhysicalDeviceProperties *out) {
+  (void)p;
+  *out = (VkPhysicalDeviceProperties){.apiVersion = VK_API_VERSION_1_3};
+}
+static VKAPI_ATTR VkResult VKAPI_CALL get_extensions(VkPhysicalDevice p, const char *layer, uint32_t *count, VkExtensionProperties *out) {
+  (void)p, (void)layer, (void)out;
+  *count = 0;
+  return VK_SUCCESS;
+}
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char *name) {
+  (void)instance;
+  if (!strcmp(name, "vkGetPhysicalDeviceFeatures2")) return (PFN_vkVoidFunction)get_features;
+  if (!strcmp(name, "vkGetPhysicalDeviceProperties")) return (PFN_vkVoidFunction)get_properties;
+  return !strcmp(name, "vkEnumerateDeviceExtensionProperties") ? (PFN_vkVoidFunction)get_extensions : NULL;
+}
+static void check_wish(void) {
+  snt_vk_wishlist wish = {.head = SNT_HEAD(vk_wishlist)};
+  const snt_result r = snt_vk_query_wishlist(get, (VkInstance)(uintptr_t)1, (VkPhysicalDevice)(uintptr_t)2, &wish);
+  const bool whole = wish.features & SNT_VK_FEATURE_FULL_SUBGROUPS, model = wish.features & SNT_VK_FEATURE_MEMORY_MODEL;
+  tap_result(r == SNT_OK && whole && !model, __FILE__, __LINE__,
+             "without matrices: whole subgroups are wished for, the memory model is not");
+}
+
 int main(void) {
   const snt_context_info info = {.head = SNT_HEAD(context_info)};
   snt_context *context = NULL;
@@ -121,6 +157,7 @@ int main(void) {
   snt_result r = plan(context, &rows[0], &first, &diag);
   if (r == SNT_OK) r = compile(context, first, &by_64, &diag);
   tap_result(r == SNT_OK, __FILE__, __LINE__, "a program for subgroups of 64: %s", diag.text);
+  check_wish();
   for (size_t i = 0; r == SNT_OK && i < sizeof rows / sizeof *rows; i++) check(context, &rows[i], by_64);
   snt_program_destroy(by_64);
   snt_device_destroy(first);
