@@ -32,8 +32,8 @@ typedef struct door_vk {
 typedef struct door_limits {
   VkPhysicalDeviceLimits core;
   VkPhysicalDeviceSubgroupProperties subgroups;
-  uint32_t subgroup_min, subgroup_max; /* 0: not known to be variable */
-  uint32_t max_push_descriptors;       /* 0: they are not enabled */
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes; /* of subgroups: one, where their control is not enabled */
+  uint32_t max_push_descriptors;                       /* 0: they are not enabled */
   VkDeviceSize max_allocation;
   bool fast_dots;                                         /* products of words of bytes are enabled, and instructions of the device */
   VkPhysicalDeviceFloatControlsProperties float_controls; /* nothing: modules may not ask for them */

@@ -37,8 +37,8 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES) {
       out->max_allocation = ((const VkPhysicalDeviceMaintenance3Properties *)block)->maxMemoryAllocationSize;
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES && features & SNT_VK_FEATURE_SUBGROUP_SIZE) {
-      const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = block;
-      out->subgroup_min = sizes->minSubgroupSize, out->subgroup_max = sizes->maxSubgroupSize;
+      out->sizes = *(const VkPhysicalDeviceSubgroupSizeControlProperties *)block;
+      out->sizes.pNext = NULL;
     } else if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && features & SNT_VK_FEATURE_FLOAT_CONTROLS) {
       out->float_controls = *(const VkPhysicalDeviceFloatControlsProperties *)block;
       out->float_controls.pNext = NULL;
@@ -50,6 +50,7 @@ static void read_properties(const VkPhysicalDeviceProperties2 *properties, uint6
       out->max_push_descriptors = ((const VkPhysicalDevicePushDescriptorPropertiesKHR *)block)->maxPushDescriptors;
     }
   }
+  if (!out->sizes.minSubgroupSize) out->sizes.minSubgroupSize = out->sizes.maxSubgroupSize = out->subgroups.subgroupSize;
 }
 
 /* What SPIRV-Cross translates to MSL and to HLSL (tests/portable.t reads this line). */
@@ -80,8 +81,7 @@ static snt_result describe(snt_device *d, const VkPhysicalDeviceProperties2 *pro
   vk_facts facts = {.features = &features,
                     .subgroups = &l->subgroups,
                     .limits = &l->core,
-                    .subgroup_min = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
-                    .subgroup_max = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize,
+                    .sizes = &l->sizes,
                     .max_allocation = l->max_allocation,
                     .cpu = plain->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
                     .fast_dots = l->fast_dots,

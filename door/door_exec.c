@@ -112,9 +112,9 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
     const char *name = p->kernels.at[k].kernel->name;
     const uint32_t sub = x->program->kernels[k].sub, pushed = door_push_bytes(x, k);
     const door_limits *l = &door_of(x)->limits;
-    const uint32_t least = l->subgroup_min ? l->subgroup_min : l->subgroups.subgroupSize,
-                   most = l->subgroup_max ? l->subgroup_max : l->subgroups.subgroupSize;
-    if (sub && sub != ~0u && (sub < least || sub > most))
+    const uint32_t least = l->sizes.minSubgroupSize, most = l->sizes.maxSubgroupSize;
+    const bool asks = least != most, may_ask = l->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+    if (sub && sub != ~0u && (sub < least || sub > most || (asks && !may_ask)))
       return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u", name, sub, least, most);
     if (pushed > l->core.maxPushConstantsSize) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", name, pushed);
     if (pushed > sizeof((door_launch *)0)->push)
@@ -260,7 +260,7 @@ static snt_result create_pipeline(snt_exec *x, uint32_t kernel, VkShaderModule m
   const uint32_t sub = x->program->kernels[kernel].sub;
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = sub};
-  const bool fixed = sub && sub != ~0u, sized = fixed && d->limits.subgroup_min != d->limits.subgroup_max;
+  const bool fixed = sub && sub != ~0u, sized = fixed && d->limits.sizes.minSubgroupSize != d->limits.sizes.maxSubgroupSize;
   const bool full = fixed && d->features & SNT_VK_FEATURE_FULL_SUBGROUPS && x->program->kernels[kernel].items[0] % sub == 0;
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,

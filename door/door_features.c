@@ -160,9 +160,8 @@ static void wish_extension(snt_vk_wishlist *out, uint8_t which) {
   if (out->extension_count < IR_COUNT(out->extensions)) out->extensions[out->extension_count++] = name;
 }
 
-/* What matrix units need beside types: all of it, or there is no use for any. */
-static const uint64_t matrices = SNT_VK_FEATURE_COOPERATIVE_MATRIX | SNT_VK_FEATURE_MEMORY_MODEL | SNT_VK_FEATURE_MEMORY_MODEL_DEVICE |
-                                 SNT_VK_FEATURE_FULL_SUBGROUPS;
+/* What matrix units need beside types and whole subgroups, which are of use alone: all of it, or there is no use for any. */
+static const uint64_t matrices = SNT_VK_FEATURE_COOPERATIVE_MATRIX | SNT_VK_FEATURE_MEMORY_MODEL | SNT_VK_FEATURE_MEMORY_MODEL_DEVICE;
 
 /* The structs of the extensions and versions that the device has; others must not be in the chain. */
 typedef struct own_features {
@@ -209,7 +208,7 @@ static uint64_t query_features(PFN_vkGetPhysicalDeviceFeatures2 query, VkPhysica
     }
   query(physical, &features);
   const uint64_t has = door_features_of_chain(NULL, &features);
-  const bool whole = (has & matrices) == matrices;
+  const bool whole = !(~has & (matrices | SNT_VK_FEATURE_FULL_SUBGROUPS));
   return whole ? has : has & ~matrices;
 }
 

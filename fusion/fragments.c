@@ -10,7 +10,7 @@ bool matrix_units_find(const fusion_context *c, int32_t element, matrix_units *o
   out->type = types[element] - 1u;
   out->size = p->caps.mma[out->type];
   out->overlays = of == SNT_TARGET_CUDA;
-  out->lanes = p->subgroup_min == p->subgroup_max ? p->subgroup_max : 0;
+  out->lanes = p->caps.subgroup_size;
   return out->size.m && out->lanes && out->lanes % out->size.m == 0;
 }
 

@@ -39,7 +39,7 @@ typedef struct kir_caps {
   bool
       aligned_vectors; /* a vector load or store needs its whole size proven as alignment (always so where max_lanes is 1), else it is cut */
   bool nan_unsafe;     /* the target may assume that no NaN exists: tests for NaN and infinity are made on the bits (SPIR-V) */
-  uint8_t subgroup_size; /* 0: not known when compiling; a reduction over lanes without subgroup_arithmetic needs it (CUDA 32) */
+  uint8_t subgroup_size; /* that kernels may name, of whole ones; 0: none. Reductions without subgroup_arithmetic need it (CUDA 32) */
   bool address;          /* storage buffers are reached by 64-bit addresses in the scalar block, where they fit (codegen.h) */
   bool dot4;             /* `dot4` is one operation; else it becomes shifts, products and sums */
   uint8_t permute;       /* lanes of the vectors of f32 that are tables: one instruction takes a lane by number for every lane; 0: none */

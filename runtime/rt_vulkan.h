@@ -217,7 +217,7 @@ typedef struct vk_facts {
   const vk_features *features; /* enabled ones */
   const VkPhysicalDeviceSubgroupProperties *subgroups;
   const VkPhysicalDeviceLimits *limits;
-  uint32_t subgroup_min, subgroup_max;
+  const VkPhysicalDeviceSubgroupSizeControlProperties *sizes; /* of subgroups; one where the device was made without their control */
   VkDeviceSize max_allocation;
   bool cpu, fast_dots; /* fast_dots: products of words of bytes are enabled, and instructions of the device */
   kir_mma mma[KIR_MMA_TYPES];

@@ -61,6 +61,7 @@ max_buffer_bytes = 134217728 B # queried: maxStorageBufferRange
 max_texels = 134217728         # queried: maxTexelBufferElements
 subgroup_min = 8
 subgroup_max = 8
+caps.subgroup_size = 8
 offset_align = 256 B
 caps.images = 1
 caps.max_lanes = 4

@@ -17,6 +17,7 @@ max_items = 256                # 384 to 512 there; 256 keeps all registers
 max_local_bytes = 32768 B      # assumed for the class; the answer of an open device replaces it
 subgroup_min = 16              # warp of 16
 subgroup_max = 16              # warp of 16
+caps.subgroup_size = 16
 caps.f64 = 0
 caps.dot4 = 0                  # products of bytes of one sign (cl_arm_integer_dot_product_int8)
 caps.images = 1

@@ -37,6 +37,7 @@ cycles.scan.sum.f32 = 85
 cycles.gather.f32 = 230        # 116-233
 subgroup_min = 4
 subgroup_max = 4
+caps.subgroup_size = 4
 caps.f16_storage = 0
 caps.bf16_storage = 0
 caps.int8_storage = 0

@@ -45,11 +45,11 @@ uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t it
   const kir_type type = emit_value_type(e, value);
   const bool subgroups = across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 &&
                          !fusion_keeps_order(e->c->options); /* else by halves, as everywhere */
-  if (subgroups && p->subgroup_min == items && p->subgroup_max == items) {
+  if (subgroups && p->caps.subgroup_size == items) {
     e->k->sub = items;
     return kir_1(e->k, across, value);
   }
-  if (subgroups && p->subgroup_min > 1 && items > p->subgroup_min) {
+  if (subgroups && p->subgroup_min > 1 && items >= p->subgroup_min) {
     e->k->sub = UINT32_MAX; /* right for any size, also where a target without subgroups takes every item for one */
     return join_subgroups(e, combine, kir_1(e->k, across, value), items);
   }

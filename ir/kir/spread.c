@@ -132,6 +132,7 @@ static uint32_t read_round(spreading *s, uint32_t leader) {
   const uint32_t index = kir_emit(out, &ix, count, args);
   kir_inst load = *kir_at(s->c.in, leader);
   load.flags &= (uint16_t)~KIR_IS_UNIFORM;
+  load.align = 0; /* what is known is of the leader's index */
   return kir_emit(out, &load, 1, &index);
 }
 

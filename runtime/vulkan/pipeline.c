@@ -40,11 +40,12 @@ static snt_result required_subgroup(const vk_device *device, const rt_code *code
   const cost_profile *profile = &device->base.profile;
   *out = 0;
   if (wanted == 0 || wanted == ~0u) return SNT_OK;
-  if (wanted < profile->subgroup_min || wanted > profile->subgroup_max) {
+  const bool vary = profile->subgroup_min != profile->subgroup_max;
+  if (wanted < profile->subgroup_min || wanted > profile->subgroup_max || (vary && !device->subgroup_control)) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "subgroups of %u on a device with %u to %u", wanted, profile->subgroup_min,
                    profile->subgroup_max);
   }
-  if (device->subgroup_control && profile->subgroup_min != profile->subgroup_max) *out = wanted;
+  if (vary) *out = wanted;
   return SNT_OK;
 }
 

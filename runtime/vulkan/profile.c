@@ -157,6 +157,15 @@ static void fill_limits(const vk_facts *facts, cost_profile *profile) {
   for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = limits->maxComputeWorkGroupCount[axis];
 }
 
+/* The size that kernels may name: subgroups of it are had whole, and where sizes vary it is that of pipelines that name none, which can be asked for. */
+static uint8_t named_subgroup(const vk_facts *facts, uint32_t items) {
+  const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = facts->sizes;
+  const uint32_t size = facts->subgroups->subgroupSize;
+  const bool sure = sizes->minSubgroupSize == sizes->maxSubgroupSize || (sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT &&
+                                                                         (uint64_t)size * sizes->maxComputeWorkgroupSubgroups >= items);
+  return facts->features->subgroup_size.computeFullSubgroups && sure ? (uint8_t)size : 0;
+}
+
 snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile *profile, snt_diag *diag) {
   SNT_TRY(rt_base_profile(profile, base, diag));
   rt_copy_text(profile->target, sizeof profile->target, "spirv");
@@ -165,8 +174,8 @@ snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile
   profile->caps.dot4 = facts->fast_dots;
   profile->caps.float_controls = take_float_controls(facts->float_controls);
   fill_limits(facts, profile);
-  profile->subgroup_min = facts->subgroup_min, profile->subgroup_max = facts->subgroup_max;
-  profile->caps.subgroup_size = profile->subgroup_min == profile->subgroup_max ? (uint8_t)profile->subgroup_max : 0;
+  profile->subgroup_min = facts->sizes->minSubgroupSize, profile->subgroup_max = facts->sizes->maxSubgroupSize;
+  profile->caps.subgroup_size = named_subgroup(facts, profile->max_items);
   if (facts->cpu && profile->simd == COST_SIMD_LANES) profile->lanes = profile->subgroup_max; /* work-items are its SIMD lanes */
   return SNT_OK;
 }
@@ -184,11 +193,12 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES, .pNext = properties.pNext};
   if (device->features.dots.shaderIntegerDotProduct) properties.pNext = &dots;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
+  if (!device->subgroup_control) sizes.minSubgroupSize = sizes.maxSubgroupSize = subgroups.subgroupSize;
+  device->subgroup_control = sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
   vk_facts facts = {.features = &device->features,
                     .subgroups = &subgroups,
                     .limits = &properties.properties.limits,
-                    .subgroup_min = device->subgroup_control ? sizes.minSubgroupSize : subgroups.subgroupSize,
-                    .subgroup_max = device->subgroup_control ? sizes.maxSubgroupSize : subgroups.subgroupSize,
+                    .sizes = &sizes,
                     .max_allocation = device->max_allocation,
                     .cpu = device->base.cpu,
                     .fast_dots = dots.integerDotProduct4x8BitPackedMixedSignednessAccelerated,

@@ -44,7 +44,7 @@ enum {
   SNT_VK_FEATURE_INT64 = 1 << 5,
   SNT_VK_FEATURE_FLOAT64 = 1 << 6,
   SNT_VK_FEATURE_SUBGROUP_TYPES = 1 << 7,          /* shaderSubgroupExtendedTypes */
-  SNT_VK_FEATURE_SUBGROUP_SIZE = 1 << 8,           /* subgroupSizeControl */
+  SNT_VK_FEATURE_SUBGROUP_SIZE = 1 << 8,           /* subgroupSizeControl: kernels name one of several sizes */
   SNT_VK_FEATURE_IMAGE_FORMATS = 1 << 9,           /* shaderStorageImageExtendedFormats */
   SNT_VK_FEATURE_IMAGE_WITHOUT_FORMAT = 1 << 10,   /* shaderStorageImageWriteWithoutFormat */
   SNT_VK_FEATURE_PIPELINE_CACHE_CONTROL = 1 << 11, /* pipelineCreationCacheControl: SNT_VK_CACHED_ONLY asks the driver */
@@ -52,7 +52,7 @@ enum {
   SNT_VK_FEATURE_PUSH_DESCRIPTORS = 1 << 13,   /* the extension VK_KHR_push_descriptor, which has no feature: for SNT_VK_PUSH_DESCRIPTORS */
   SNT_VK_FEATURE_MEMORY_MODEL = 1 << 14,       /* vulkanMemoryModel, not without MEMORY_MODEL_DEVICE: for COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_COOPERATIVE_MATRIX = 1 << 15, /* VK_KHR_cooperative_matrix: products of 16-bit floats and of bytes on matrix units */
-  SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,     /* computeFullSubgroups: with COOPERATIVE_MATRIX */
+  SNT_VK_FEATURE_FULL_SUBGROUPS = 1 << 16,     /* computeFullSubgroups: kernels name a size at all; for COOPERATIVE_MATRIX */
   SNT_VK_FEATURE_MEMORY_MODEL_DEVICE = 1 << 17, /* vulkanMemoryModelDeviceScope: atomics need it where vulkanMemoryModel is enabled */
   SNT_VK_FEATURE_FLOAT_CONTROLS =
       1 << 18, /* Vulkan 1.2 or VK_KHR_shader_float_controls, which has no feature: STRICT keeps the sign of zeros by it */
