@@ -75,10 +75,21 @@ static bool can_hold(uint32_t base, const kir_caps *caps) {
   }
 }
 
-static narrow_storage storage_of(const kir_memory *m, const kir_caps *caps, bool raw) {
+/* What a kernel does with a memory: copies and fragments take it as it is; something else than whole words stored. */
+typedef struct uses_of_memory {
+  bool raw, parts;
+} uses_of_memory;
+
+/* Items that read texels are lanes of a processor, which store a vector's bytes one by one. */
+static bool is_stored_by_words(const kir_memory *m, const kir_caps *caps, uses_of_memory uses) {
+  return caps->texel && m->space == KIR_GLOBAL && m->type.lanes == 1 && ir_dtypes[m->type.base].bytes == 1 && !uses.parts;
+}
+
+static narrow_storage storage_of(const kir_memory *m, const kir_caps *caps, uses_of_memory uses) {
   const bool boolean = m->type.base == SNT_BOOL;
-  if (m->space == KIR_IMAGE || m->type.frag || raw || (!boolean && kir_same(narrow_register(m->type, caps), m->type))) return NARROW_PLAIN;
-  if (kir_needs_words(m, caps)) return NARROW_WORDS;
+  if (m->space == KIR_IMAGE || m->type.frag || uses.raw || (!boolean && kir_same(narrow_register(m->type, caps), m->type)))
+    return NARROW_PLAIN;
+  if (kir_needs_words(m, caps) || is_stored_by_words(m, caps, uses)) return NARROW_WORDS;
   if (m->space == KIR_GLOBAL) return boolean ? NARROW_BYTES : NARROW_PLAIN;
   const bool shared = m->space == KIR_SCRATCH || ((m->space == KIR_LOCAL || m->space == KIR_PRIVATE) && caps->narrow_local);
   if (!shared || !can_hold(m->type.base, caps)) return NARROW_CELLS;
@@ -356,15 +367,17 @@ static void find_stored_casts(widening *w) {
   }
 }
 
-static void choose_storage(widening *w, bool *raw) {
+static void choose_storage(widening *w, uses_of_memory *uses) {
   const kir_kernel *in = w->c.in;
   for (uint32_t i = 1; i < in->insts.count; i++) {
     const kir_inst *user = kir_at(in, i);
-    if (user->op == KIR_async_copy) raw[user->index] = raw[user->index2] = true;
-    if (user->op == KIR_mma_load || user->op == KIR_mma_store) raw[user->index] = true;
+    if (user->op == KIR_async_copy) uses[user->index].raw = uses[user->index2].raw = true;
+    if (user->op == KIR_mma_load || user->op == KIR_mma_store) uses[user->index].raw = true;
+    const bool words = user->op == KIR_store && user->type.lanes % 4 == 0 && user->align >= 4;
+    if ((kir_ops[user->op].flags & KIR_MEM) && !words) uses[user->index].parts = true;
   }
   for (uint32_t m = 0; m < in->memories.count; m++) {
-    w->storage[m] = storage_of(&in->memories.at[m], w->caps, raw[m]);
+    w->storage[m] = storage_of(&in->memories.at[m], w->caps, uses[m]);
     declare(w->c.out, m, w->storage[m], w->caps);
   }
 }
@@ -391,9 +404,9 @@ snt_result kir_pass_widen(const kir_kernel *in, kir_kernel *out, const kir_caps 
   SNT_TRY(kir_clone_begin(&w.c, in, out));
   w.storage = IR_NEW_ARRAY(out->arena, narrow_storage, in->memories.count + 1u);
   w.only_stored = IR_NEW_ARRAY(out->arena, bool, in->insts.count);
-  bool *raw = IR_NEW_ARRAY(out->arena, bool, in->memories.count + 1u);
-  if (!w.storage || !w.only_stored || !raw) return kir_pass_stop(out, "widen", diag);
-  choose_storage(&w, raw);
+  uses_of_memory *uses = IR_NEW_ARRAY(out->arena, uses_of_memory, in->memories.count + 1u);
+  if (!w.storage || !w.only_stored || !uses) return kir_pass_stop(out, "widen", diag);
+  choose_storage(&w, uses);
   find_stored_casts(&w);
   for (uint32_t i = 1; i < in->insts.count && !out->failed; i++) visit(&w, i);
   return kir_pass_end(out, "widen", diag);
