@@ -19,7 +19,7 @@ typedef struct device {
   const char *name;
   bool fma, exact_div, rough, flush, root_once, small;
   uint8_t table; /* lanes of vectors that are tables */
-} device;        /* root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
+} device; /* rough: and NaN is not to be relied on, as in SPIR-V; root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
 static const device devices[] = {
     {.name = "rough division", .rough = true},
     {.name = "fma, rough division", .fma = true, .rough = true},
@@ -203,8 +203,13 @@ typedef struct request {
 } request;
 
 static kir_caps caps_of(const device *d) {
-  return (kir_caps){
-      .target = "test", .fma_fused = d->fma, .fma_fast = d->fma, .exact_div = d->exact_div, .flushes = d->small, .permute = d->table};
+  return (kir_caps){.target = "test",
+                    .fma_fused = d->fma,
+                    .fma_fast = d->fma,
+                    .exact_div = d->exact_div,
+                    .flushes = d->small,
+                    .permute = d->table,
+                    .nan_unsafe = d->rough};
 }
 
 static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
