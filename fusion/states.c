@@ -57,14 +57,18 @@ static bool reads(const fusion_group *group, uint32_t node) {
   return false;
 }
 
+/* Tails overlap: some elements are computed and stored twice. */
+static bool stores_again(const fusion_group *group) {
+  return group->kind == GROUP_CONTRACT || group->kind == GROUP_WINDOW || group->kind == GROUP_ATTENTION;
+}
+
 static bool fits_in_place(fusion_context *c, const ir_update *u) {
   const uint32_t owner = c->group_of[u->value];
   bool stored = false;
   for (uint32_t i = 0; i < c->order_count; i++) {
     const fusion_group *group = &c->groups.at[c->order[i]];
     const bool own = c->order[i] + 1 == owner;
-    const bool again = own && group->kind == GROUP_CONTRACT; /* tails overlap: some elements are computed and stored twice */
-    if (reads(group, u->state) && (own ? again || !reads_aligned(c, group, u) : stored)) return false;
+    if (reads(group, u->state) && (own ? stores_again(group) || !reads_aligned(c, group, u) : stored)) return false;
     stored |= own;
   }
   return stored;
