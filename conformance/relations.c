@@ -68,13 +68,19 @@ bool relation_differs(const relation *r, const relation_case *c, const related r
   return false;
 }
 
+static bool is_nan_at(const ir_eval_tensor *t, uint64_t i) { return t->value && t->value[i] != t->value[i]; }
+
 /* Rows that are one as far as the bound can tell look independent whatever they are computed from: a causal mean of one number is that number, rounded by where
-   it stands. */
+   it stands, and so is the angle of what stands beside itself. NaN between them tells no numbers apart. */
 bool relation_rows_alike(const ir_eval_tensor *t, int64_t rows) {
   const uint64_t row = t->count / (uint64_t)rows;
-  for (uint64_t i = row; i < t->count; i++) {
-    const bool near = t->value && t->bound && fabs(t->value[i] - t->value[i % row]) <= t->bound[i];
-    if (!near && !relation_same_number(t, i, t, i % row)) return false;
+  for (uint64_t column = 0; column < row; column++) {
+    uint64_t first = column;
+    while (first < t->count && is_nan_at(t, first)) first += row;
+    for (uint64_t i = first + row; i < t->count; i += row) {
+      const bool near = t->value && t->bound && fabs(t->value[i] - t->value[first]) <= t->bound[i];
+      if (!near && !is_nan_at(t, i) && !relation_same_number(t, i, t, first)) return false;
+    }
   }
   return true;
 }

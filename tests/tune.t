@@ -65,16 +65,19 @@ for my $device ('interp', 'opencl:pocl') {
     is(scalar(entries($folder)), 2, "$device: other numerics are another entry");
   }
 }
-# --learn: kernels that the driver says spill are split; the answers stay. PoCL says what its kernels use; the interpreter says nothing.
+# --learn: kernels that the driver says spill are split; the answers stay, in strict numerics to the bit. PoCL says what its kernels use; the interpreter says nothing.
 for my $device ('cuda-text', 'opencl:pocl') {
   SKIP: {
-    my ($plain_exit, $plain, $r) = run_model($device);
-    skip "$device: not here", 3 if lacks($device);
-    is $plain_exit, 0, "$device: runs before it learns" or diag $plain;
-    my ($exit, $said, $learnt) = run_model($device, '--learn');
-    is $exit, 0, "$device --learn: runs, within its bounds";
-    like $said, qr/learn: \d+ kernels split for what they spilled; the driver says what \d+ of \d+ kernels use/, "$device: says what it heard";
-    is "@$learnt", "@$r", "$device: the same answers";
+    for my $strict ('', '--numerics strict') {
+      my ($plain_exit, $plain, @plain) = run_model($device, $strict);
+      skip "$device: not here", 8 if lacks($device);
+      is $plain_exit, 0, "$device: runs before it learns $strict" or diag $plain;
+      my ($exit, $said, @learnt) = run_model($device, '--learn', $strict);
+      is $exit, 0, "$device --learn $strict: runs, within its bounds";
+      like $said, qr/learn: \d+ kernels split for what they spilled; the driver says what \d+ of \d+ kernels use/, "$device: says what it heard";
+      my $same = $strict ? "@{$learnt[0]} @{$learnt[1]}" eq "@{$plain[0]} @{$plain[1]}" : close_to($learnt[0], $plain[0]) && close_to($learnt[1], $plain[1]);
+      ok $same, "$device: the same answers $strict";
+    }
   }
 }
 done_testing;
