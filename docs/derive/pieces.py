@@ -1,26 +1,14 @@
 #!/usr/bin/env python3
 """Prints the tables of ir/math/pieces.c: erf and tanh in sixteen pieces, a polynomial each, relative minimax by
-Lawson's reweighting (C. L. Lawson, 1961), each coefficient rounded to f32 from the highest power down and the rest fitted again.
+lawson.py, each coefficient rounded to f32 from the highest power down and the rest fitted again.
 pieces_check.c holds them to every float. Needs numpy and mpmath."""
 import mpmath
 import numpy as np
 
+from lawson import fit
+
 POINTS, PIECES = 200, 16
 mpmath.mp.dps = 30
-
-
-def fit(x, q, powers, target, rounds):
-    a, b = np.stack([x**p for p in powers], 1) / q[:, None], target / q
-    weight, best = np.full(len(x), 1 / len(x)), None
-    for _ in range(rounds):
-        s = np.sqrt(weight)
-        c = np.linalg.lstsq(a * s[:, None], b * s, rcond=None)[0]
-        error = np.abs(a @ c - b)
-        if best is None or error.max() < best[0]:
-            best = (error.max(), c)
-        weight = weight * (error + error.max() * 1e-3)
-        weight /= weight.sum()
-    return best[1]
 
 
 def piece(f, degree, first, last, fixed, powers):
@@ -32,7 +20,7 @@ def piece(f, degree, first, last, fixed, powers):
     for power, value in fixed.items():
         rest = rest - value * r**power
     while left:
-        value = np.float32(fit(r / half, y, left, rest, 60)[-1] / half ** left[-1])
+        value = np.float32(fit(r / half, y, left, rest, 60)[1][-1] / half ** left[-1])
         rest = rest - float(value) * r ** left[-1]
         found[left.pop()] = float(value)
     return [found.get(power, 0.0) for power in range(degree, -1, -1)], (np.abs(rest) / y).max()
