@@ -1,6 +1,6 @@
-/* Whether the thread that submits a program's runs also computes them (rt_code.near). Threads of a device that sleep until a run comes, and a host that sleeps until
-   it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices: what all units save a run against one of them is weighed
-   against waking them. Runs whose extents are open may be longer than any price says. */
+/* Whether the thread that submits a program's runs also computes them (rt_code.near). Threads of a device that sleep until a run comes, and
+   a host that sleeps until it is over, cost a run of a few microseconds most of its time (profile: `wake_ns`). By the plan's prices: what
+   all units save a run against one of them is weighed against waking them. Runs whose extents are open may be longer than any price says. */
 #include "api/exec.h"
 #include "api/hints.h"
 

@@ -1,6 +1,7 @@
-/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N]
-   [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the
-   chosen one instead; see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
+/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N]
+   [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE
+   [--priced]] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the chosen one instead;
+   see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>

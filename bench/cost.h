@@ -10,7 +10,8 @@
 enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
-/* How a partition was made: beside the compiler's own and the unfused one the chosen plan with cuts, the chosen plan fused further than prices say, and contracts by chance. */
+/* How a partition was made: beside the compiler's own and the unfused one the chosen plan with cuts, the chosen plan fused further than
+   prices say, and contracts by chance. */
 typedef enum { MADE_CHOSEN, MADE_UNFUSED, MADE_CUT, MADE_FURTHER, MADE_RANDOM, MADE_COUNT } partition_origin;
 
 typedef struct partition {
@@ -81,7 +82,8 @@ snt_result cost_make_buffers(cost_bench *);                                     
 snt_result cost_sample(cost_bench *, const partition *, uint32_t repeats, double *ns); /* of one submission among as many */
 snt_result cost_measure(cost_bench *);                                                 /* all of them (cost_sweeps.c) */
 double cost_round_trip(void);                                                          /* nanoseconds (cost_apart.c) */
-/* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where nothing is to be measured. And what has been measured. */
+/* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where
+   nothing is to be measured. And what has been measured. */
 bool cost_table_read(cost_bench *);
 void cost_table_write(const cost_bench *);
 /* The chosen partition and `best` against each other once more, made anew `again` times: the best of many is partly luck. */
@@ -93,6 +95,7 @@ double cost_spearman(const double *a, const double *b, uint32_t count);
 /* Of the pairs that differ by more than `noise` (relative) in b: the share in the same order, less the share in the other. */
 double cost_agreement(const double *a, const double *b, uint32_t count, double noise);
 double cost_median(double *values, uint32_t count); /* sorts them */
-/* What lies within `noise` (relative) of the least of its class becomes that: classes from the least on, so that a rank knows as ties what a run cannot tell apart. */
+/* What lies within `noise` (relative) of the least of its class becomes that: classes from the least on, so that a rank knows as ties what
+   a run cannot tell apart. */
 void cost_tie(const double *values, uint32_t count, double noise, double *tied);
 #endif

@@ -1,5 +1,6 @@
-/* How far two processors are from each other: what a word takes from one to the other and back. On a virtual machine they may be moved while a run goes on: within one
-   last cache it is some 60 to 100 ns, between two of them some 350, where plans of several kernels, which read what the other processor wrote, take up to twice as long. */
+/* How far two processors are from each other: what a word takes from one to the other and back. On a virtual machine they may be moved
+   while a run goes on: within one last cache it is some 60 to 100 ns, between two of them some 350, where plans of several kernels, which
+   read what the other processor wrote, take up to twice as long. */
 #include "bench/cost.h"
 #include <math.h>
 #include <pthread.h>

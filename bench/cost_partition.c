@@ -104,8 +104,8 @@ static void ask_cuts(cost_bench *b, snt_graph *g, cost_flow *flows, uint32_t cou
   }
 }
 
-/* The chosen plan fused further: all that is legal and costs no more than a share of the plan each (`eager_by`), but for edges between kernels that are kept by chance; now and
-   then with two readers of one value that must be one kernel. */
+/* The chosen plan fused further: all that is legal and costs no more than a share of the plan each (`eager_by`), but for edges between
+   kernels that are kept by chance; now and then with two readers of one value that must be one kernel. */
 static void ask_further(cost_bench *b, snt_graph *g, cost_flow *flows, uint32_t count) {
   static const uint8_t rates[] = {0, 20, 40, 70};
   const uint32_t rate = rates[cost_random_below(b, IR_COUNT(rates))];

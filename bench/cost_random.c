@@ -1,5 +1,6 @@
-/* Random graphs for bench/cost, of two kinds: chains of values of one shape (pointwise operators, reductions along rows that are repeated again, products with a matrix); and dear
-   values that several readers of unlike kinds have, which is where it can be wrong to fuse: to compute them in every reader, below a contraction, below taps. */
+/* Random graphs for bench/cost, of two kinds: chains of values of one shape (pointwise operators, reductions along rows that are repeated
+   again, products with a matrix); and dear values that several readers of unlike kinds have, which is where it can be wrong to fuse: to
+   compute them in every reader, below a contraction, below taps. */
 #include "bench/cost.h"
 #include <stdarg.h>
 

@@ -1,6 +1,7 @@
-/* Measuring: what of a time is the partition's own. Where its buffers lie by chance is not, so ports and execs are made anew a number of times; nor is how far the processors
-   are from each other, which changes while a run goes on, so short slices of all partitions go by in sweeps, forwards and backwards, with a round trip beside each, and only those
-   sweeps count that were in the state which most were in. A partition's time is the mean, over what was made, of the median of its slices. */
+/* Measuring: what of a time is the partition's own. Where its buffers lie by chance is not, so ports and execs are made anew a number of
+   times; nor is how far the processors are from each other, which changes while a run goes on, so short slices of all partitions go by in
+   sweeps, forwards and backwards, with a round trip beside each, and only those sweeps count that were in the state which most were in. A
+   partition's time is the mean, over what was made, of the median of its slices. */
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Measurements that are kept: a line `KEY HALF HALF GRAPH` for each partition, nanoseconds; the last one counts. The partitions of a graph are measured in turns, all of them or none, so that
-   the models of several revisions, or profiles, are judged by one and the same measurement. */
+/* Measurements that are kept: a line `KEY HALF HALF GRAPH` for each partition, nanoseconds; the last one counts. The partitions of a graph
+   are measured in turns, all of them or none, so that the models of several revisions, or profiles, are judged by one and the same
+   measurement. */
 #include "bench/cost.h"
 #include <inttypes.h>
 #include <string.h>

@@ -26,8 +26,9 @@ typedef struct codegen_target {
   /* Row `own` of the kernel's operators of the user's own as a text that is compiled elsewhere, before `emit`; null: the generator prints them. */
   snt_result (*own_text)(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *);
   snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
-  /* One kernel "chain" that goes through all links, of which can_link holds. Slots: the turns (codegen_turn_bytes, zero before the first launch and after
-     each), then the bindings of each link that has its own; words: the block of each link and its number of groups. As many groups as the turns have room for, and fewer will do. Null: there is none. */
+  /* One kernel "chain" that goes through all links, of which can_link holds. Slots: the turns (codegen_turn_bytes, zero before the first
+     launch and after each), then the bindings of each link that has its own; words: the block of each link and its number of groups. As
+     many groups as the turns have room for, and fewer will do. Null: there is none. */
   bool (*can_link)(const codegen_code *);
   snt_result (*chain)(uint32_t count, const codegen_link *, ir_arena *arena, codegen_code *out, snt_diag *diag);
 } codegen_target;

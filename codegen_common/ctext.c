@@ -200,8 +200,9 @@ static void shifted(ctext *c, const ctext_site *site) {
   ir_text_format(&c->out, ", %lld", (long long)by);
 }
 
-/* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers; three quarters of them, or
-   half, where the fragments that a loop carries are 64 registers, or 128, or together with those of a first loop around more than 64. */
+/* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers;
+   three quarters of them, or half, where the fragments that a loop carries are 64 registers, or 128, or together with those of a first loop
+   around more than 64. */
 static uint32_t launch_groups(const kir_kernel *k, uint32_t items) {
   enum { FEW = 8, MANY = 16 };
   uint32_t own = 0, around = 0, most = 0, together = 0;

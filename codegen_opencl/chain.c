@@ -1,8 +1,8 @@
-/* Several kernels as one launch. A launch of its own costs a kernel what it takes to let all threads of a processor sleep and wake; here each group goes
-   through all of them, the links, and takes of each what no other has taken: groups are handed out by counters, one a share, and where a link waits for those before
-   it, until the counters of what is finished have come to their ends. Nothing waits for a group that has not begun, so that it does not matter how many
-   of the launch's groups run at once, or in which order: the first one to run could do everything. What has begun must end; where groups run in lockstep
-   that is not so, and cost_profile.launch_steps is 0.
+/* Several kernels as one launch. A launch of its own costs a kernel what it takes to let all threads of a processor sleep and wake; here
+   each group goes through all of them, the links, and takes of each what no other has taken: groups are handed out by counters, one a
+   share, and where a link waits for those before it, until the counters of what is finished have come to their ends. Nothing waits for a
+   group that has not begun, so that it does not matter how many of the launch's groups run at once, or in which order: the first one to run
+   could do everything. What has begun must end; where groups run in lockstep that is not so, and cost_profile.launch_steps is 0.
 
    Works on the texts that ctext made, of kernels without local memory and of one work-item a group: the kernel becomes a function, its group a parameter. */
 #include "codegen_opencl/helpers.h"
@@ -87,8 +87,9 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
            "  const uint own = (uint)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0));\n");
 }
 
-/* Each group of the launch has a share of the link's, in order: what it made of one link it reads in the next, from its own cache. It takes a few at a time where there
-   are many, since what they share a counter for would take longer than a short one of them; then of the others' shares, as long as there is something. */
+/* Each group of the launch has a share of the link's, in order: what it made of one link it reads in the next, from its own cache. It takes
+   a few at a time where there are many, since what they share a counter for would take longer than a short one of them; then of the others'
+   shares, as long as there is something. */
 static void put_call(const codegen_link *links, uint32_t count, uint32_t i, ir_text *out) {
   const uint32_t words = links[i].word_count;
   uint32_t owner = i;

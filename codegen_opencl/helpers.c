@@ -22,12 +22,13 @@
   "#define SNT_VLOAD(Q, T, N, p) (*(Q const snt_##T##N *)(p))\n#define SNT_VSTORE(Q, T, N, v, p) (*(Q snt_##T##N *)(p) = (v))\n"         \
   "#else\n#define SNT_VLOAD(Q, T, N, p) vload##N(0, p)\n#define SNT_VSTORE(Q, T, N, v, p) vstore##N(v, 0, p)\n#endif\n"
 
-/* LLVM 14 for AVX-512 reads one element of local memory for all lanes of a loop behind a barrier that PoCL has taken apart. On CPUs only kernels of other classes have
-   local memory. */
+/* LLVM 14 for AVX-512 reads one element of local memory for all lanes of a loop behind a barrier that PoCL has taken apart. On CPUs only
+   kernels of other classes have local memory. */
 #define VOLATILE_ON_CPUS "#if SNT_CPU\n#define __local volatile __local\n#endif\n"
 
-/* One condition for a vector: LLVM 14 makes one vector of several such conditions and cannot choose by an element of that where they are bits of a mask. Of numbers
-   that go ways of their own through tables LLVM makes vectors, too, and gathers of four, which take longer than their loads. */
+/* One condition for a vector: LLVM 14 makes one vector of several such conditions and cannot choose by an element of that where they are
+   bits of a mask. Of numbers that go ways of their own through tables LLVM makes vectors, too, and gathers of four, which take longer than
+   their loads. */
 #define PICK "#if SNT_CPU\nint snt_pick(int c) { __asm__(\"\" : \"+r\"(c)); return c; }\n#else\n#define snt_pick(c) c\n#endif\n"
 
 /* Products of bytes: SNT_DOT4 says how wide vectors are that the device has an instruction for (512: AVX-512 VNNI, 256: AVX-VNNI; compilers

@@ -1,6 +1,7 @@
-/* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
-   A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
-   anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes: workers.c. Output: report.c, page.c. */
+/* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference. A case is
+   six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails anywhere
+   can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes: workers.c.
+   Output: report.c, page.c. */
 #ifndef CONFORMANCE_CONFORM_H
 #define CONFORMANCE_CONFORM_H
 #include "ir/graph.h"
@@ -15,8 +16,9 @@ enum { CONFORM_ID = 128, CONFORM_TEXT = 8192, CONFORM_DETAIL = 400, CONFORM_PROF
 /* real: numbers in a range; whole: small whole numbers, full: all integers, both compared bit by bit; special: a range with NaNs, infinities and zeros of
    both signs among it */
 enum { DATA_REAL, DATA_WHOLE, DATA_FULL, DATA_SPECIAL, DATA_COUNT };
-/* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min, also of a profile on the interpreter; same: REPRODUCIBLE, bit by bit what the
-   interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in two and joined again first (cut.c), bit by bit as without */
+/* strict: fused and unfused, bit by bit the same, and on related inputs (relations.h); masked: vulkan11-min, also of a profile on the
+   interpreter; same: REPRODUCIBLE, bit by bit what the interpreter gives; fast: FAST, within its own bound; cut: STRICT, each input cut in
+   two and joined again first (cut.c), bit by bit as without */
 enum { PATH_FUSED, PATH_STRICT, PATH_MASKED, PATH_SAME, PATH_FAST, PATH_CUT, PATH_COUNT };
 enum { SELF_WRONG, SELF_CRASH, SELF_HANG, SELF_FLAKY, SELF_COUNT }; /* cases that must fail, the last only once, for the suite's own test */
 /* Calls that are no row of a table: self-tests; a grown graph, whose number stands in the four bytes before the path, and one of pairs; a graph from a file. */
@@ -62,7 +64,8 @@ size_t conform_pair_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
   (UINT32_C(1) << 31)                 /* numbers from here on: two operators, the second on the first's result, and a move behind them */
 uint32_t conform_pairs(bool triples); /* how many there are: numbers that follow each other are all of them */
 uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a file */
-/* `count` grown graphs of a seed, or of pairs, each on one path; those of a file or of a folder's *.snt files, each on every path (read once, before children are made). */
+/* `count` grown graphs of a seed, or of pairs, each on one path; those of a file or of a folder's *.snt files, each on every path (read
+   once, before children are made). */
 bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
 bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed, bool triples);
 bool conform_add_files(conform_list *, const char *path, snt_diag *);

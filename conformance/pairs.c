@@ -1,6 +1,7 @@
-/* Graphs of pairs: what one kernel's structure is made for, read by what may be in its way. From a sequence of choices, one byte a decision, 0 the simplest:
-   an operator (HERO of pairs.def), perhaps a second that reads it as it lies, before them and behind them a value that is joined with itself moved (MOVE, JOIN),
-   and perhaps more operators behind that. A value's extents are asked of the parser, which also refuses what makes no sense. */
+/* Graphs of pairs: what one kernel's structure is made for, read by what may be in its way. From a sequence of choices, one byte a
+   decision, 0 the simplest: an operator (HERO of pairs.def), perhaps a second that reads it as it lies, before them and behind them a value
+   that is joined with itself moved (MOVE, JOIN), and perhaps more operators behind that. A value's extents are asked of the parser, which
+   also refuses what makes no sense. */
 #include "conformance/conform.h"
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Files of JSON lines taken apart into runs. A run begins with a line that names suite and device; where that line comes again, what follows is another part of the
-   same run, so the parts of --shard are one run when their files are joined. */
+/* Files of JSON lines taken apart into runs. A run begins with a line that names suite and device; where that line comes again, what
+   follows is another part of the same run, so the parts of --shard are one run when their files are joined. */
 #include "conformance/conform.h"
 #include "tools/host/host.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Runs as a Markdown table: for each operator and device the largest error as a part of its bound, in DEFAULT, STRICT and FAST, and how many cases failed. Below, how many cases
-   were the same bits: fused and unfused in STRICT, the device and the interpreter in REPRODUCIBLE. */
+/* Runs as a Markdown table: for each operator and device the largest error as a part of its bound, in DEFAULT, STRICT and FAST, and how
+   many cases failed. Below, how many cases were the same bits: fused and unfused in STRICT, the device and the interpreter in REPRODUCIBLE. */
 #include "conformance/page.h"
 #include "tools/host/host.h"
 #include <stdlib.h>

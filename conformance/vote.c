@@ -1,6 +1,7 @@
-/* Runs of the same case on several devices, held against each other: of three devices or more that ran it, one that alone fails, that alone passes, whose error
-   is far above all others', or that alone has other bits where all must have the same (REPRODUCIBLE; the runs may be of several machines). Whoever stands alone is
-   the odd one; where all fail, what they share is: the reference, or what is before the generators; with the same bits the reference stands alone. */
+/* Runs of the same case on several devices, held against each other: of three devices or more that ran it, one that alone fails, that alone
+   passes, whose error is far above all others', or that alone has other bits where all must have the same (REPRODUCIBLE; the runs may be of
+   several machines). Whoever stands alone is the odd one; where all fail, what they share is: the reference, or what is before the
+   generators; with the same bits the reference stands alone. */
 #include "conformance/page.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Ways to the same answer: how else a case's program can be made and run. Each is a row of a table (ways.c): of those that run the program that passed, results are
-   the same bits; of those that make another, they are within the reference's bound, in STRICT the same bits. What a way needs and a case lacks, or what a
-   contract or a budget does not allow, leaves it out. */
+/* Ways to the same answer: how else a case's program can be made and run. Each is a row of a table (ways.c): of those that run the program
+   that passed, results are the same bits; of those that make another, they are within the reference's bound, in STRICT the same bits. What
+   a way needs and a case lacks, or what a contract or a budget does not allow, leaves it out. */
 #ifndef CONFORMANCE_WAYS_H
 #define CONFORMANCE_WAYS_H
 #include "conformance/attempt.h"

@@ -1,5 +1,6 @@
-/* Bindings: descriptor sets for every set of resources that a step has, and slot, made and pointed at our own memory once; a slot's ports are written when the host sets
-   them, without taking memory. In: ranges, views. Invariant: a slot is one thread's at a time; nothing else changes after creation. */
+/* Bindings: descriptor sets for every set of resources that a step has, and slot, made and pointed at our own memory once; a slot's ports
+   are written when the host sets them, without taking memory. In: ranges, views. Invariant: a slot is one thread's at a time; nothing else
+   changes after creation. */
 #include "door/door.h"
 
 const char *door_port_name(const snt_exec *x, uint32_t port) {

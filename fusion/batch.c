@@ -1,7 +1,7 @@
-/* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, some of whose groups do the one and
-   some the other.
-   In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
-   It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
+/* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, some of whose
+   groups do the one and some the other. In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a
+   decision record for each pair that was taken. It works on kernels, whatever their kind and shape: they must have workgroups of one shape,
+   and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
 #include "fusion/steer.h"
@@ -47,8 +47,8 @@ static bool run_beside(const fusion_context *c, const plan_step *a, const plan_s
 
 static bool is_launch_bound(const fusion_context *c, const plan_step *s) { return fusion_is_launch_bound(c->options->profile, s->est_ns); }
 
-/* The items by which the workgroup of one is larger than that of the other have nothing to do in its groups. Where items are masked they go through the code with
-   the others: all that stands in no loop, taken for as much as a trip, and a trip. */
+/* The items by which the workgroup of one is larger than that of the other have nothing to do in its groups. Where items are masked they go
+   through the code with the others: all that stands in no loop, taken for as much as a trip, and a trip. */
 static double idle_ns(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const cost_profile *p = c->options->profile;
   const bool first = kernel_of(c, a)->items[0] < kernel_of(c, b)->items[0];
@@ -151,8 +151,8 @@ static bool add_part(join *j, const plan_step *s, uint32_t group) {
   return kir_append(j->k, in, &site);
 }
 
-/* How many of the groups in front of `group` are the first part's. Parts of known size are dealt out evenly, so that whatever share of the groups a unit takes, in
-   a row or by turns, it has as much of the dear part as any other; of others the first part's come first. */
+/* How many of the groups in front of `group` are the first part's. Parts of known size are dealt out evenly, so that whatever share of the
+   groups a unit takes, in a row or by turns, it has as much of the dear part as any other; of others the first part's come first. */
 static uint32_t groups_before(join *j, uint32_t group) {
   const expr_pool *x = j->c->graph->pool;
   const kir_type u32 = kir_t(SNT_U32, 1);

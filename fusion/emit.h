@@ -78,8 +78,8 @@ uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose bu
 void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
 uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
-/* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. `counter`: its value in the kernel where
-   lanes are results and not along what the loop counts (then `rows` is 1), else 0. */
+/* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. `counter`: its
+   value in the kernel where lanes are results and not along what the loop counts (then `rows` is 1), else 0. */
 void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows, uint32_t counter);
 bool emit_fetches_runs(const cost_profile *);                /* long runs: else hardware sees them coming */
 uint32_t emit_bind(emit *, uint32_t buffer, uint8_t access); /* kernel memory of a plan buffer, bound on first use */
@@ -111,7 +111,8 @@ uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
 void emit_if_below(emit *, ir_expr value, ir_expr limit);
 /* Is `at`, of tiles, inside the extent? 0: always, since all tiles are whole. */
 uint32_t emit_inside(emit *, ir_expr at, ir_expr extent, uint32_t tile);
-/* One test for both, either of which may be 0; false: there is none to close. Drivers for processors are slow with tests inside tests, and one of them wrong. */
+/* One test for both, either of which may be 0; false: there is none to close. Drivers for processors are slow with tests inside tests, and
+   one of them wrong. */
 bool emit_if_both(emit *, uint32_t a, uint32_t b);
 void emit_if(emit *, uint32_t condition);                       /* closed by emit_if_end; values made inside are forgotten after */
 void emit_else(emit *, uint32_t count, const uint32_t *values); /* what the first side yields */
@@ -183,7 +184,8 @@ typedef struct sweep {
                  const map_access *operand); /* NULL: none; else called for every vector of a reduction, with its place */
   void *user;
 } sweep;
-/* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local memory and barriers. */
+/* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local
+   memory and barriers. */
 uint32_t emit_group_combine(emit *, kir_op combine, uint32_t value, uint32_t items);
 uint32_t emit_reduce(emit *, uint32_t node, const map_access *, const sweep *);
 /* Of a sweep with a start, elements from there on: the first vectors, of which some elements lie outside, those that lie inside, and the last ones. */

@@ -47,8 +47,9 @@ typedef struct fusion_group {
   double registers; /* live at once, by the proxy that the price stands on */
 } fusion_group;
 
-/* One considered edge, as data: what was looked at, and the numbers. `rule`: why, in a word or a short phrase: "saves" "loses" "cycle" "bindings" "kind" "size"
-   "never_fuse" "barrier" "must_fuse" "unfused" "recompute" "kept" "reads more" "only reader" "first reader" "horizontal", the name of a hyper-edge, or what a kind of kernel refused. */
+/* One considered edge, as data: what was looked at, and the numbers. `rule`: why, in a word or a short phrase: "saves" "loses" "cycle"
+   "bindings" "kind" "size" "never_fuse" "barrier" "must_fuse" "unfused" "recompute" "kept" "reads more" "only reader" "first reader"
+   "horizontal", the name of a hyper-edge, or what a kind of kernel refused. */
 typedef enum {
   DECISION_PAIR,      /* two groups */
   DECISION_WHOLE,     /* a hyper-edge: `what` is its name */
@@ -137,7 +138,8 @@ typedef struct fusion_body {
 /* What prices ask of a node again and again. */
 /* What a pointwise operator is priced as. */
 enum { FUSION_NOT_POINTWISE, FUSION_PLAIN, FUSION_SPECIAL, FUSION_DIVIDES };
-/* How what neighbouring results read lies: a vector, one element for all, each by itself, or in a cache line of its own; or a concatenation has seams among them. */
+/* How what neighbouring results read lies: a vector, one element for all, each by itself, or in a cache line of its own; or a concatenation
+   has seams among them. */
 enum { FUSION_LINE = 64 }; /* bytes of a line of the caches */
 enum { FUSION_BESIDE, FUSION_SAME, FUSION_APART, FUSION_LINES, FUSION_SEAMS };
 typedef struct fusion_facts {

@@ -1,5 +1,6 @@
-/* Image ports: inputs that are read texel by texel, or through a sampler, from an image the host binds, outputs that are stored to one. The tensor's axes become
-   rows, columns and channels; the image's format is the binder's business (a storage image's is set when pipelines are made). */
+/* Image ports: inputs that are read texel by texel, or through a sampler, from an image the host binds, outputs that are stored to one. The
+   tensor's axes become rows, columns and channels; the image's format is the binder's business (a storage image's is set when pipelines are
+   made). */
 #ifndef FUSION_IMAGE_H
 #define FUSION_IMAGE_H
 #include "fusion/emit.h"

@@ -1,6 +1,7 @@
-/* Products of small integers summed in f32, which are exact while no sum leaves 24 bits, in whatever order: integers of 8 bits less their zero points. In: a
-   contraction of integers in 32 bits. Out: one of the same numbers as f32, and a cast back. Where schedules lay constants out in panels or texels, those are f32,
-   and a multiplication of integers is several of floats (profile: cycles.mul.int); matrix units for integers take them as they are. */
+/* Products of small integers summed in f32, which are exact while no sum leaves 24 bits, in whatever order: integers of 8 bits less their
+   zero points. In: a contraction of integers in 32 bits. Out: one of the same numbers as f32, and a cast back. Where schedules lay
+   constants out in panels or texels, those are f32, and a multiplication of integers is several of floats (profile: cycles.mul.int); matrix
+   units for integers take them as they are. */
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 #include "fusion/shown.h"

@@ -160,8 +160,8 @@ static uint32_t add_input(taken *t, uint32_t outside, const ir_tensor *type, boo
   return made;
 }
 
-/* Is it made of constants by views, casts and arithmetic alone? WIDENED: one of them has fewer bytes; weights of products are, which settle such (rewrite/weights.c)
-   in the body as anywhere. As an input they would be widened in every run, and be no constant to the products. */
+/* Is it made of constants by views, casts and arithmetic alone? WIDENED: one of them has fewer bytes; weights of products are, which settle
+   such (rewrite/weights.c) in the body as anywhere. As an input they would be widened in every run, and be no constant to the products. */
 enum { VARIES, CONSTANT, WIDENED };
 static uint32_t what_of(const ir_graph *g, uint32_t node, uint32_t depth) {
   const ir_node *n = ir_at(g, node);

@@ -1,5 +1,5 @@
-/* Long reductions with few results, so that all of the device takes part. In: a graph in its layout: the order of what is reduced is that in memory. Out: partial
-   results of even parts, then a reduction of the parts; fused and unfused plans share the tree. */
+/* Long reductions with few results, so that all of the device takes part. In: a graph in its layout: the order of what is reduced is that
+   in memory. Out: partial results of even parts, then a reduction of the parts; fused and unfused plans share the tree. */
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 #include <stdlib.h>

@@ -175,7 +175,8 @@ static void fill_words(const ir_making *m, const void *const *sources, void *to)
   }
 }
 
-/* What the contraction sums lies before what only the constant has, so that a term of neighbouring columns is a vector: axes in that order, and their labels. */
+/* What the contraction sums lies before what only the constant has, so that a term of neighbouring columns is a vector: axes in that order,
+   and their labels. */
 static void order_axes(const words_labels *lhs, uint32_t rank, const ir_expr *labels, uint32_t *axes, ir_expr *ordered) {
   uint32_t count = 0;
   for (uint32_t pass = 0; pass < 3; pass++)

@@ -11,8 +11,8 @@ typedef struct words_labels { /* of an operand of a contraction, and of its resu
 bool words_are_wanted(const fusion_context *);
 /* Of a product with this varying operand. */
 bool words_pay(const fusion_context *, const ir_graph *, uint32_t varying);
-/* The axis of an operand of bytes that words may lie along: of those that are summed, the longest whose bytes lie beside each other where the operand is stored,
-   else the longest. False: none is. */
+/* The axis of an operand of bytes that words may lie along: of those that are summed, the longest whose bytes lie beside each other where
+   the operand is stored, else the longest. False: none is. */
 bool words_axis(const ir_graph *, uint32_t node, const words_labels *, uint32_t *axis);
 /* Do they lie so where the operand is stored? Else it is stored once more, turned. */
 bool words_lie_ready(const ir_graph *, uint32_t node, uint32_t axis);

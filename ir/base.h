@@ -28,9 +28,10 @@
 #define IR_PRINTF(a, b)
 #endif
 
-/* C leaves open in which order a call's arguments are evaluated; where they append to something, so would be what is made of the same input. Under these
-   the last two or three are evaluated from the last to the first, whatever the compiler; those in front of them, `...`, append nothing. A function that
-   is given what others append has a macro of its name, which is this: who calls it need not know. Initialisers, which C leaves open too, compilers take as they stand. */
+/* C leaves open in which order a call's arguments are evaluated; where they append to something, so would be what is made of the same
+   input. Under these the last two or three are evaluated from the last to the first, whatever the compiler; those in front of them, `...`,
+   append nothing. A function that is given what others append has a macro of its name, which is this: who calls it need not know.
+   Initialisers, which C leaves open too, compilers take as they stand. */
 #define IR_LAST_FIRST_2(call, a, b, ...) \
   __extension__({                        \
     const __auto_type ir_b = (b);        \

@@ -5,8 +5,9 @@
 
    The bound. Each operator adds max_ulp of its row at the precision of its type (nothing where the exact result is representable and the
    operator rounds correctly); operand bounds propagate by the ends of their interval or, for products and sums, exactly. Reductions, scans,
-   contractions and scatters accumulate in f32 at least (16-bit types round once, when stored) and add gamma(n), n the number of operands unless
-   `tree_depth` knows better; a 3x3 convolution of stride 1, unless `direct`, 2^-19 of the largest operand times the sum of the weights' sizes. f32 results below 2^-126 may be flushed. Where a threshold lies within the bound (compare, floor, argmax, cast to an
+   contractions and scatters accumulate in f32 at least (16-bit types round once, when stored) and add gamma(n), n the number of operands
+   unless `tree_depth` knows better; a 3x3 convolution of stride 1, unless `direct`, 2^-19 of the largest operand times the sum of the
+   weights' sizes. f32 results below 2^-126 may be flushed. Where a threshold lies within the bound (compare, floor, argmax, cast to an
    integer, an index), the bound covers the other side. An infinite bound means that anything is right, NaN too. */
 #ifndef IR_EVAL_H
 #define IR_EVAL_H

@@ -227,7 +227,8 @@ typedef struct ir_node_desc {
   const ir_tensor *given;
 } ir_node_desc;
 snt_result ir_infer_type(const ir_graph *, const ir_node_desc *, ir_tensor *out, snt_diag *); /* as ir_add_node, without adding */
-/* Types are inferred again from the stored attributes and must agree. All errors, one a line "node 7 (conv1) add: operand 2 has shape [4,5], operand 1 [4,6]"; returns the first as result. */
+/* Types are inferred again from the stored attributes and must agree. All errors, one a line "node 7 (conv1) add: operand 2 has shape
+   [4,5], operand 1 [4,6]"; returns the first as result. */
 snt_result ir_graph_verify(const ir_graph *, ir_text *errors, snt_diag *);
 void ir_graph_print(const ir_graph *, ir_text *);
 /* Constant data that stays beside the text (`const data="file" offset=n`) goes through these. Either may be null: then every constant is

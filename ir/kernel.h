@@ -210,7 +210,8 @@ uint64_t kir_code_hash(const kir_kernel *);
 
 /* ---- text, checks ---- */
 void kir_print(const kir_kernel *, ir_text *);
-/* The same, and where in the text each instruction is: its line from 1 and the number of its value less 1; 0: it has none. `text` may begin with lines of others. */
+/* The same, and where in the text each instruction is: its line from 1 and the number of its value less 1; 0: it has none. `text` may begin
+   with lines of others. */
 typedef struct kir_place {
   uint32_t line, number;
 } kir_place;

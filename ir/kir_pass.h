@@ -22,7 +22,8 @@ typedef struct kir_float_controls {
   uint8_t signed_zero, denormals, round_even;
 } kir_float_controls;
 
-/* What a target can print or a device can run: the legaliser removes the rest. Filled by each code generator from a table and narrowed by device limits and masks. */
+/* What a target can print or a device can run: the legaliser removes the rest. Filled by each code generator from a table and narrowed by
+   device limits and masks. */
 typedef struct kir_caps {
   const char *target;    /* "opencl" "spirv" "cuda" "interp" */
   uint8_t max_lanes;     /* vectors up to this width (CUDA 1 for arithmetic but loads up to 16 bytes: `vector_memory`) */

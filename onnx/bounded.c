@@ -120,7 +120,8 @@ static ir_expr elements_after(const spreading *s, const ir_tensor *t, uint32_t a
   return product;
 }
 
-/* The axis whose places begin where the operand's do: as many of them, or one for each element of a place, or of several, where the count is such a multiple. */
+/* The axis whose places begin where the operand's do: as many of them, or one for each element of a place, or of several, where the count
+   is such a multiple. */
 static int of_reshape(const spreading *s, const ir_tensor *from, const ir_tensor *to, int axis, ir_expr *count) {
   expr_pool *x = s->g->pool;
   const ir_expr before = elements_before(s, from, (uint32_t)axis), after = elements_after(s, from, (uint32_t)axis);

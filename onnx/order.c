@@ -1,6 +1,7 @@
-/* The nodes of a graph in an order in which each stands behind what it reads. ONNX asks that of a file; converters that put nodes in afterwards (casts around
-   what became f16, say) append them, and other runtimes sort. In: nodes as the file has them. Out: the same, where that is no order yet: each behind the
-   nodes that it reads, those in front of the first that reads them, else as before. A graph that goes round in circles stays as it is, which the import refuses. */
+/* The nodes of a graph in an order in which each stands behind what it reads. ONNX asks that of a file; converters that put nodes in
+   afterwards (casts around what became f16, say) append them, and other runtimes sort. In: nodes as the file has them. Out: the same, where
+   that is no order yet: each behind the nodes that it reads, those in front of the first that reads them, else as before. A graph that goes
+   round in circles stays as it is, which the import refuses. */
 #include "onnx/model.h"
 
 #define NONE UINT32_MAX

@@ -287,8 +287,8 @@ static bool fits_fragments(contract_local *l, uint32_t number) {
   return false;
 }
 
-/* Cycles of all the device for one term of each of the parts, of the shape at hand: what a unit multiplies, or what passes between its registers and local memory, and its waits for
-   the group, which other groups hide; or what all of them fetch. */
+/* Cycles of all the device for one term of each of the parts, of the shape at hand: what a unit multiplies, or what passes between its
+   registers and local memory, and its waits for the group, which other groups hide; or what all of them fetch. */
 static double fragment_cycles(const contract_local *l, const local_need *n, double parts) {
   enum { PRODUCTS = 2048, RESIDENT = 512 }; /* of bytes, a cycle and unit of sm_80, the slowest; items that are at hand at once */
   const cost_profile *p = l->t->c->options->profile;

@@ -286,7 +286,8 @@ static void open_packed(contraction *t, uint32_t member, ir_expr tile, ir_expr c
   emit_stage_given(t->e, &info, buffer, panel);
 }
 
-/* Near: in memory of the work-item's own, which the next one of its processor takes over, still in its cache; the room of a workspace is another one for each. */
+/* Near: in memory of the work-item's own, which the next one of its processor takes over, still in its cache; the room of a workspace is
+   another one for each. */
 static void stage_panel(contraction *t, uint32_t member, ir_expr column) {
   stage_info info = {.node = contract_operand(t, member, t->lane_operand),
                      .storage = STAGE_WORKSPACE,

@@ -1,5 +1,5 @@
-/* One term of a reduction: its axes and where its operands lie, what it is combined with, and sums that stand side by side. In: a reduction whose `at` says which
-   term. Out: the accumulators with that term in them. */
+/* One term of a reduction: its axes and where its operands lie, what it is combined with, and sums that stand side by side. In: a reduction
+   whose `at` says which term. Out: the accumulators with that term in them. */
 #include "fusion/emit/reduce_private.h"
 #include <math.h>
 
@@ -176,9 +176,9 @@ static bool is_one_sum(const emit *e, const uint32_t *sums, uint32_t count) {
   return ir_at(e->g, *sums)->op == IR_OP_mul;
 }
 
-/* The next term of each row. Sums that it is written out as are computed in their order: several of them take turns there, so that neighbours do not wait for each
-   other; going down one after the other would undo that, and compilers keep to the order of the text. Of rows side by side each sum is of all rows, which share
-   what it is made of, and a single one goes on where the row's own stands. */
+/* The next term of each row. Sums that it is written out as are computed in their order: several of them take turns there, so that
+   neighbours do not wait for each other; going down one after the other would undo that, and compilers keep to the order of the text. Of
+   rows side by side each sum is of all rows, which share what it is made of, and a single one goes on where the row's own stands. */
 void reduction_add_rows(emit *e, const reduction *r, uint32_t step, uint32_t *acc) {
   enum { FEW = 4 };
   uint32_t sums[MOST_SUMS];
@@ -213,7 +213,8 @@ uint32_t reduction_add(emit *e, const reduction *r, uint32_t acc) {
   return emit_multiply_add(e, r->node, to.base, x, y, acc);
 }
 
-/* Of rows side by side: what all terms of the last axis are multiplied with, which is multiplied with their sum; of those then the others are summed. 0: nothing. */
+/* Of rows side by side: what all terms of the last axis are multiplied with, which is multiplied with their sum; of those then the others
+   are summed. 0: nothing. */
 uint32_t reduction_take_factor(const emit *e, reduction *r) {
   uint32_t count;
   if (r->rows < 2 || r->contract || ir_at(e->g, r->term)->op != IR_OP_mul) return 0;

@@ -1,5 +1,5 @@
-/* Sums that a select leaves out, wherever its condition is false: what lies behind a count. A schedule asks before it makes them, where the condition is the same
-   for all lanes. */
+/* Sums that a select leaves out, wherever its condition is false: what lies behind a count. A schedule asks before it makes them, where the
+   condition is the same for all lanes. */
 #include "fusion/emit.h"
 #include "fusion/emit_private.h"
 

@@ -1,5 +1,5 @@
-/* What prices stand on, found once, when the graph changes no more: of a node how many elements it has and what one of them takes, of an operand how many of it are
-   read and how neighbouring results lie to it. All extents at the hints of their symbols. */
+/* What prices stand on, found once, when the graph changes no more: of a node how many elements it has and what one of them takes, of an
+   operand how many of it are read and how neighbouring results lie to it. All extents at the hints of their symbols. */
 #include "fusion/group/private.h"
 #include "fusion/schedule_common.h"
 #include <stdlib.h>
@@ -45,9 +45,9 @@ static uint32_t field_of(const ir_graph *g, const fusion_facts *facts, uint32_t 
 
 static bool is_few(const fusion_facts *facts, uint32_t node) { return facts[node].field && facts[node].field <= FIELD_BITS; }
 
-/* Where a vector is a table, a float made of few bits is one of its lanes, whatever it takes to compute, and the bits above them need no mask; else its bits are
-   masked where they lie and placed in a mantissa (ir/kir/fold_rules.c). The fields of a word, and the sums that they are multiplied into, do not wait for each
-   other: each takes its turn at the ports. */
+/* Where a vector is a table, a float made of few bits is one of its lanes, whatever it takes to compute, and the bits above them need no
+   mask; else its bits are masked where they lie and placed in a mantissa (ir/kir/fold_rules.c). The fields of a word, and the sums that
+   they are multiplied into, do not wait for each other: each takes its turn at the ports. */
 static double field_cycles(const fusion_context *c, const fusion_facts *facts, uint32_t node) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, node);
@@ -69,8 +69,9 @@ static double tap_cycles(const cost_profile *p, uint32_t op) {
   return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : 1 / p->fma_per_cycle);
 }
 
-/* Terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the end of each, where the lanes
-   of the chains become one: from it follows what an end takes. Down columns each lane has a chain of its own to the end. */
+/* Terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the
+   end of each, where the lanes of the chains become one: from it follows what an end takes. Down columns each lane has a chain of its own
+   to the end. */
 static void find_chain_cycles(const fusion_context *c, fusion_facts *f, uint32_t node, bool along_rows) {
   enum { MEASURED = 64 }; /* terms of such a row */
   const cost_profile *p = c->options->profile;

@@ -1,7 +1,8 @@
-/* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: what joins of joins have made of very many pieces is
-   stored on the way; where a node would read more buffers than the device binds, the views that join most of them are stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a
-   contraction would ask for every term which part it lies in, for longer than putting the parts together takes, the concatenation is; so is a table whose
-   rows lie apart in memory, where vectors of picked rows are wanted for longer. */
+/* Views that one kernel cannot read through, or should not. In: what is needed and stored so far. Out: what joins of joins have made of
+   very many pieces is stored on the way; where a node would read more buffers than the device binds, the views that join most of them are
+   stored too, and have kernels of their own (wider concatenations are nested before: nest_concat); and where a contraction would ask for
+   every term which part it lies in, for longer than putting the parts together takes, the concatenation is; so is a table whose rows lie
+   apart in memory, where vectors of picked rows are wanted for longer. */
 #include "fusion/group/private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/winograd.h"
@@ -68,8 +69,8 @@ static void store_until_bound(grouping *s, uint32_t node) {
   }
 }
 
-/* Of so many ways down through views that whoever follows each would not come to an end (a join of joins doubles them, and each is a piece with a condition of its
-   own), the concatenations among the operands are kernels of their own. */
+/* Of so many ways down through views that whoever follows each would not come to an end (a join of joins doubles them, and each is a piece
+   with a condition of its own), the concatenations among the operands are kernels of their own. */
 static void store_joins(grouping *s, uint32_t concat) {
   for (uint32_t i = 0; i < ir_at(s->c->graph, concat)->arity; i++) {
     const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);

@@ -1,6 +1,6 @@
-/* How the members of a group vary along its vectors, where schedules form these: what is the same for all lanes is computed once a row of results, and what does not
-   lie beside each other is loaded lane by lane. Where reads go through texels, what a concatenation joins is computed for all of its elements, then chosen from.
-   From the results down, by what is known of each operand (fusion/group/facts.c). */
+/* How the members of a group vary along its vectors, where schedules form these: what is the same for all lanes is computed once a row of
+   results, and what does not lie beside each other is loaded lane by lane. Where reads go through texels, what a concatenation joins is
+   computed for all of its elements, then chosen from. From the results down, by what is known of each operand (fusion/group/facts.c). */
 #include "fusion/group/private.h"
 #include "fusion/schedule_common.h"
 
@@ -47,8 +47,8 @@ static bool is_read(const fusion_group *group, uint32_t base) {
   return false;
 }
 
-/* Loads of single lanes that one of a part of a concatenation stands for: a vector of it and a selection by the row's position where all seams lie between vectors, which
-   wait for nobody and take their turns at the ports. */
+/* Loads of single lanes that one of a part of a concatenation stands for: a vector of it and a selection by the row's position where all
+   seams lie between vectors, which wait for nobody and take their turns at the ports. */
 static double seam_loads(const fusion_context *c, uint32_t joined) {
   const cost_profile *p = c->options->profile;
   const ir_graph *g = c->graph;
@@ -134,7 +134,8 @@ lane_loads group_find_lanes(const fusion_context *c, const fusion_group *group, 
   return w.loads;
 }
 
-/* Where a member, or what is read, is needed: a bit a part, as parts are, each behind its condition, where nothing is shared with another; parts beyond the bits share them. */
+/* Where a member, or what is read, is needed: a bit a part, as parts are, each behind its condition, where nothing is shared with another;
+   parts beyond the bits share them. */
 typedef struct join_walk {
   const fusion_context *c;
   const fusion_group *group;

@@ -1,6 +1,6 @@
-/* Where members are read. At more than one place: an element, and what a transpose or a slice takes from elsewhere, are two values to `emit_value`, and so is all that only they need.
-   And in which pieces of a loop: what a concatenation joins is computed in the piece of its results, what several parts need in each of theirs. From the results down; what is read
-   through the same view is read once. */
+/* Where members are read. At more than one place: an element, and what a transpose or a slice takes from elsewhere, are two values to
+   `emit_value`, and so is all that only they need. And in which pieces of a loop: what a concatenation joins is computed in the piece of
+   its results, what several parts need in each of theirs. From the results down; what is read through the same view is read once. */
 #include "fusion/group/private.h"
 #include "fusion/schedule_common.h"
 

@@ -131,9 +131,9 @@ void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_
   }
 }
 
-/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule/winograd.c).
-   Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough rows
-   share it, else for every term (contract/operands.c). */
+/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule/winograd.c). Vectors of an operand
+   that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough
+   rows share it, else for every term (contract/operands.c). */
 void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
   const ir_node *n = ir_at(c->graph, group->hero);
@@ -157,8 +157,8 @@ static double tile_columns(const fusion_context *c, uint32_t node) {
   return columns < lanes ? lanes : columns < MOST_VECTORS * lanes ? columns : MOST_VECTORS * lanes;
 }
 
-/* An element of the other operand is the same for all lanes: as a factor it is loaded, but one of fewer bytes than the sum is put into a vector, then widened, once for every tile
-   of columns. */
+/* An element of the other operand is the same for all lanes: as a factor it is loaded, but one of fewer bytes than the sum is put into a
+   vector, then widened, once for every tile of columns. */
 void group_add_row_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
   const cost_profile *p = c->options->profile;
   const ir_node *n = ir_at(c->graph, group->hero);

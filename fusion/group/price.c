@@ -59,7 +59,8 @@ static double stencil_times(const fusion_context *c, const fusion_group *group, 
   return times * (taps[1] > 1 ? (ROWS - 1 + taps[1]) / ROWS : 1);
 }
 
-/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders; plain operators of several taps do not wait for each other. */
+/* A value below overlapping windows that are reduced is computed for every tap, behind the tests of their borders; plain operators of
+   several taps do not wait for each other. */
 static double window_factor(const fusion_context *c, uint32_t hero, uint32_t node) {
   enum { BEHIND_TESTS = 2 };
   const double own = elements_of(c, node), taps = elements_of(c, ir_arg(c->graph, hero, 0));
@@ -82,7 +83,8 @@ typedef struct recompute {
   group_copies copies; /* of a prologue */
 } recompute;
 
-/* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of columns: of two vectors with 16 registers, of four with 32. */
+/* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of
+   columns: of two vectors with 16 registers, of four with 32. */
 static double sharing_alone(const cost_profile *p) {
   enum { REGISTERS = 8 }; /* for each vector of a tile's row */
   return p->registers / REGISTERS * p->lanes / GROUP_ALONE;
@@ -313,8 +315,9 @@ static cost_stream read_stream(const fusion_context *c, const fusion_group *grou
   return s;
 }
 
-/* Cycles of each lane of a result of a contraction whose neighbours along the vectors do not lie together: it is taken out and stored by itself, a store each where their
-   lines spread over the near cache; where they meet in half of its sets or fewer, or each is made narrower first, twice that. 0: they lie together. */
+/* Cycles of each lane of a result of a contraction whose neighbours along the vectors do not lie together: it is taken out and stored by
+   itself, a store each where their lines spread over the near cache; where they meet in half of its sets or fewer, or each is made narrower
+   first, twice that. 0: they lie together. */
 static double stores_across(const fusion_context *c, const fusion_group *group, uint32_t node) {
   enum { A_STORE = 1, DEAR = 2, FEW_SETS = 2 * FUSION_LINE };
   expr_pool *x = c->graph->pool;
@@ -409,7 +412,8 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
   return group->kind == GROUP_ROW && shared < all ? shared : all;
 }
 
-/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. *crowded: values made while more than `room` are. */
+/* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. *crowded:
+   values made while more than `room` are. */
 static double live_values(const fusion_context *c, const fusion_group *group, double room, uint32_t *crowded) {
   enum { LONGEST = 256 };
   *crowded = 0;
@@ -435,8 +439,8 @@ static double live_values(const fusion_context *c, const fusion_group *group, do
   return most;
 }
 
-/* A tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four, and what does not fit lowers how many items are at work. A processor
-   stores and loads every value that is made while there is no register for it. */
+/* A tile of accumulators is sized to the registers; beside it on lanes every live value is a vector of four, and what does not fit lowers
+   how many items are at work. A processor stores and loads every value that is made while there is no register for it. */
 static void add_registers(const fusion_context *c, const fusion_group *group, cost_work *w) {
   const cost_profile *p = c->options->profile;
   const bool lanes = !schedule_is_explicit(c);

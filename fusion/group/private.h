@@ -230,7 +230,8 @@ bool group_writes_too_often(const fusion_context *, const fusion_group *); /* a 
 bool group_feeds_contraction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t input, uint32_t depth);
 enum { GROUP_ALONE = 8 }; /* results that an element computed by itself takes as long as: a vector of the profile, before it is widened */
 static const double GROUP_MARGIN = 1.25;
-/* Of the contractions of one tile: how often an element of either operand is computed into a copy, a panel or one with a border (0: it is not), and which operand has panels. */
+/* Of the contractions of one tile: how often an element of either operand is computed into a copy, a panel or one with a border (0: it is
+   not), and which operand has panels. */
 typedef struct group_copies {
   contract_set set;
   double times[CONTRACT_SET_MAX][2];

@@ -1,5 +1,6 @@
-/* Values that hang on constants alone: zero points and scales over weights of fewer bytes, through views or not. Such a chain becomes a constant that is
-   described (ir/making.h): the same f32 steps in the same order, made once and not in every run. Constants of few elements are folded before (ir/graph/fold.c). */
+/* Values that hang on constants alone: zero points and scales over weights of fewer bytes, through views or not. Such a chain becomes a
+   constant that is described (ir/making.h): the same f32 steps in the same order, made once and not in every run. Constants of few elements
+   are folded before (ir/graph/fold.c). */
 #include "fusion/rewrite_constants.h"
 
 enum { MOST_STEPS = 6, MOST_VIEWS = 8 };

@@ -136,8 +136,8 @@ static bool may_be_score(rebuild *r) {
   return !uses || is_score(r->from, uses, r->node, 0, &steps);
 }
 
-/* Few weights of fewer bytes that several products take (layers that are one) would be widened by each, or by the first for all, in every run: as the operands of
-   contractions they are f32 in panels, made once (rewrite/weights.c). */
+/* Few weights of fewer bytes that several products take (layers that are one) would be widened by each, or by the first for all, in every
+   run: as the operands of contractions they are f32 in panels, made once (rewrite/weights.c). */
 static bool is_shared(rebuild *r, uint32_t matrix) {
   enum { MOST = 262144 };
   const uint32_t node = ir_arg(r->from, r->node, matrix);

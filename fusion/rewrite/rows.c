@@ -1,6 +1,6 @@
-/* Rows that a scatter sets in a number, or in another such result: each row of the result asks which update is its own. In: scatter.set of many wide rows, one at least. Out: the
-   number of the last update of each row, a scatter of numbers; gathers of the updates, and selects. What follows one another, or the result, is one kernel then,
-   and of updates that no row takes nothing is read. */
+/* Rows that a scatter sets in a number, or in another such result: each row of the result asks which update is its own. In: scatter.set of
+   many wide rows, one at least. Out: the number of the last update of each row, a scatter of numbers; gathers of the updates, and selects.
+   What follows one another, or the result, is one kernel then, and of updates that no row takes nothing is read. */
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 #include "fusion/rewrite_rows.h"

@@ -1,7 +1,8 @@
-/* Convolutions whose dilation reaches far across the map (DeepLab's pyramid: a rate of 12 on maps of 14 x 14), so that most taps read zeros of the padding at most
-   positions. In: a contraction over a window of a padded value. Out: a product a tap over the box of positions where it meets the map, with zeros around it,
-   and their sum; where that is cheaper on the profile. Only explicit vectors, which lie along the channels: lanes lie along rows, and boxes two columns wide leave
-   them empty (lavapipe: 1.4 times the processor time). Which weights may: as rewrite/taps.c. */
+/* Convolutions whose dilation reaches far across the map (DeepLab's pyramid: a rate of 12 on maps of 14 x 14), so that most taps read zeros
+   of the padding at most positions. In: a contraction over a window of a padded value. Out: a product a tap over the box of positions where
+   it meets the map, with zeros around it, and their sum; where that is cheaper on the profile. Only explicit vectors, which lie along the
+   channels: lanes lie along rows, and boxes two columns wide leave them empty (lavapipe: 1.4 times the processor time). Which weights may:
+   as rewrite/taps.c. */
 #include "fusion/rewrite/taps.h"
 #include "fusion/schedule_common.h"
 
@@ -76,8 +77,8 @@ static double product_ns(const cost_profile *p, double fmas) {
   return fmas / (p->units * p->ghz * p->lanes * p->fma_per_cycle * (p->contract_share > 0 ? p->contract_share : 1));
 }
 
-/* The weights are read once either way; each box more is a launch, and its sums go to a cache and come back. Products of neighbours on small maps, a fifth of which
-   reads padding, are Winograd's business. */
+/* The weights are read once either way; each box more is a launch, and its sums go to a cache and come back. Products of neighbours on
+   small maps, a fifth of which reads padding, are Winograd's business. */
 static bool pays(const rebuild *r, const boxes *x) {
   const cost_profile *p = r->c->options->profile;
   const ir_node *n = ir_at(r->from, r->node);

@@ -1,6 +1,6 @@
-/* Weights of a convolution that goes through local memory (contract/local.c), channels last: terms lie there as the weights do, so a step of them is of one tap, and
-   where that lies in the source, or whether in its padding, is found once a step. In: a contraction of a window and a constant. Out: the constant described in the
-   other order. */
+/* Weights of a convolution that goes through local memory (contract/local.c), channels last: terms lie there as the weights do, so a step
+   of them is of one tap, and where that lies in the source, or whether in its padding, is found once a step. In: a contraction of a window
+   and a constant. Out: the constant described in the other order. */
 #include "fusion/rewrite/tap_order.h"
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"

@@ -1,6 +1,6 @@
-/* Convolutions whose dilation reaches beyond the map (DeepLab's pyramid: rates of 24 and 36 on maps of 14 x 14): taps that read nothing but zeros at any position are
-   left out, with their weights and their padding. In: a contraction over a window of a padded value. Out: the same over fewer taps. Zeros times an infinite
-   weight are NaN, which only FAST does not keep: elsewhere weights are constants, and finite. */
+/* Convolutions whose dilation reaches beyond the map (DeepLab's pyramid: rates of 24 and 36 on maps of 14 x 14): taps that read nothing but
+   zeros at any position are left out, with their weights and their padding. In: a contraction over a window of a padded value. Out: the
+   same over fewer taps. Zeros times an infinite weight are NaN, which only FAST does not keep: elsewhere weights are constants, and finite. */
 #include "fusion/rewrite/taps.h"
 #include "fusion/shown.h"
 #include <math.h>

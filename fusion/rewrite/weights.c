@@ -1,6 +1,7 @@
-/* Constants of fewer bytes below contractions: contract(x, (cast(q) - z) * s) with a scale s, of all or of each channel, is contract(x, cast(q) - z) * s, so what
-   is scaled is the result. Schedules that lay constants out in panels take what is left as a constant (rewrite/constants.c), which then is f32 in memory, and as
-   it was in a saved program (api/blob_save.c); the others read the few bytes and widen them on the way. */
+/* Constants of fewer bytes below contractions: contract(x, (cast(q) - z) * s) with a scale s, of all or of each channel, is contract(x,
+   cast(q) - z) * s, so what is scaled is the result. Schedules that lay constants out in panels take what is left as a constant
+   (rewrite/constants.c), which then is f32 in memory, and as it was in a saved program (api/blob_save.c); the others read the few bytes and
+   widen them on the way. */
 #include "fusion/rewrite/weights.h"
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"

@@ -1,7 +1,8 @@
-/* Words of fields beside vectors of codes of 8 bits (rows rounded block by block), where the device multiplies four bytes at once (caps.dot4). In: rows of constant
-   fields less a whole zero, times factors, [n, blocks, bytes, fields], and vectors that are i8 times a scale a block. Out: of a few words of a block the sum
-   of their fields times the codes, in i32 and exact, less the zero times the codes' own sum, from which it begins; then times the scales. A word's fields of the same
-   number are four bytes, and the codes beside them are put together likewise where they are stored. */
+/* Words of fields beside vectors of codes of 8 bits (rows rounded block by block), where the device multiplies four bytes at once
+   (caps.dot4). In: rows of constant fields less a whole zero, times factors, [n, blocks, bytes, fields], and vectors that are i8 times a
+   scale a block. Out: of a few words of a block the sum of their fields times the codes, in i32 and exact, less the zero times the codes'
+   own sum, from which it begins; then times the scales. A word's fields of the same number are four bytes, and the codes beside them are
+   put together likewise where they are stored. */
 #include "fusion/rewrite/words_private.h"
 #include "fusion/words.h"
 

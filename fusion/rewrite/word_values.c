@@ -1,5 +1,5 @@
-/* What sums by words are made of (words.c, word_bytes.c): constants packed with neighbouring rows in neighbouring lanes, what belongs to a row or a block beside
-   them, the elements of the vectors that all lanes share, and the constant bytes below fields. */
+/* What sums by words are made of (words.c, word_bytes.c): constants packed with neighbouring rows in neighbouring lanes, what belongs to a
+   row or a block beside them, the elements of the vectors that all lanes share, and the constant bytes below fields. */
 #include "fusion/rewrite/words_private.h"
 #include "fusion/schedule_common.h"
 

@@ -87,9 +87,9 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
   return true;
 }
 
-/* Where fields are taken by literals, which fill the registers with what they share, several vectors of rows stand beside each other: each literal and each
-   element of the vector is then there for all of them. So are codes, which otherwise are as many loads as products: two vectors of rows beside two of them. Not in
-   a branch: the rows beside it read the same words, one vector after the other. */
+/* Where fields are taken by literals, which fill the registers with what they share, several vectors of rows stand beside each other: each
+   literal and each element of the vector is then there for all of them. So are codes, which otherwise are as many loads as products: two
+   vectors of rows beside two of them. Not in a branch: the rows beside it read the same words, one vector after the other. */
 static bool read_vectors(words *w, uint32_t *matrix, uint32_t summed, uint32_t vector) {
   const cost_profile *p = w->r->c->options->profile;
   const bool codes = words_are_codes(w->r, vector);
@@ -203,8 +203,9 @@ static uint32_t lane_matrix(words *w, uint32_t matrix) {
   return rebuild_reshape(w->r, terms, 2, flat);
 }
 
-/* Few vectors, one behind the other as they are beside the rows: sums, as of one of them. 0: they are many, or lie otherwise. (4096 x 4096 of 4 bits, two cores of
-   Zen 4: 4 vectors 2.7 to 0.74 ms, 8 6.6 to 1.4, 16 3.5 to 2.8, 24 the same.) Of codes there may be as many as a prompt has words. */
+/* Few vectors, one behind the other as they are beside the rows: sums, as of one of them. 0: they are many, or lie otherwise. (4096 x 4096
+   of 4 bits, two cores of Zen 4: 4 vectors 2.7 to 0.74 ms, 8 6.6 to 1.4, 16 3.5 to 2.8, 24 the same.) Of codes there may be as many as a
+   prompt has words. */
 static uint32_t few_vectors(rebuild *r, const ir_attr_value lists[4]) {
   enum { OF_CODES = 16384, BY_TABLE = 16, BY_LITERALS = 8 };
   const cost_profile *p = r->c->options->profile;

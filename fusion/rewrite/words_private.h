@@ -26,7 +26,7 @@ uint32_t words_element(words *, uint32_t vectors, uint32_t at);
 uint32_t words_take_factors(words *, uint32_t *matrix, uint32_t factors[WORDS_FACTORS]);
 /* Are the vectors codes of 8 bits times scales, which the device multiplies four at once? */
 bool words_are_codes(const rebuild *, uint32_t vectors);
-/* The sums of words beside vectors of codes of 8 bits times a scale a block, where the device multiplies four bytes at once; `to` then has fewer words. 0: other
-   vectors, or another matrix. */
+/* The sums of words beside vectors of codes of 8 bits times a scale a block, where the device multiplies four bytes at once; `to` then has
+   fewer words. 0: other vectors, or another matrix. */
 uint32_t words_times_codes(words *, uint32_t matrix, uint32_t vectors);
 #endif

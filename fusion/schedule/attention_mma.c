@@ -1,7 +1,8 @@
-/* Both products of an attention tile on matrix units (schedule/attention_local.c has the tile). A subgroup has as many queries as a fragment has rows, and their
-   scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them; weights come back as two elements each, the leading
-   bits and what they leave: one alone would be rounded before it is divided by its row's sum, by up to twice what the graph's cast behind the division
-   allows. Results stay in fragments, in f32, whose rows follow the extremum as it moves; behind the last tile they leave by the scores' room. */
+/* Both products of an attention tile on matrix units (schedule/attention_local.c has the tile). A subgroup has as many queries as a
+   fragment has rows, and their scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them;
+   weights come back as two elements each, the leading bits and what they leave: one alone would be rounded before it is divided by its
+   row's sum, by up to twice what the graph's cast behind the division allows. Results stay in fragments, in f32, whose rows follow the
+   extremum as it moves; behind the last tile they leave by the scores' room. */
 #include "fusion/schedule/attention_local.h"
 
 enum { MOST_CELLS = 16 };
@@ -105,7 +106,8 @@ void attend_mma_scores(local_tile *s) {
   put(s, cells, acc);
 }
 
-/* Of a weight, the bits that the element has room for. What it leaves is a number below its last one, so that the product of both parts errs by no more than f32. */
+/* Of a weight, the bits that the element has room for. What it leaves is a number below its last one, so that the product of both parts
+   errs by no more than f32. */
 static uint32_t leading(local_tile *s, uint32_t weight) {
   kir_kernel *k = s->t->e->k;
   const uint8_t lanes = kir_at(k, weight)->type.lanes;

@@ -1,5 +1,6 @@
-/* Rows of an attention's operands for items whose reads are texels. Those that do not begin at whole texels, whatever the row, are copied to where they do, once, if
-   many tiles read them: each of their reads would be two texels and a selection, or four. In: an attention whose blocks are settled. Out: a kernel a copy. */
+/* Rows of an attention's operands for items whose reads are texels. Those that do not begin at whole texels, whatever the row, are copied
+   to where they do, once, if many tiles read them: each of their reads would be two texels and a selection, or four. In: an attention whose
+   blocks are settled. Out: a kernel a copy. */
 #include "fusion/schedule/attention_items.h"
 
 enum { TEXEL = 4, COPY_ITEMS = 64, LEAST_TILES = 4 /* that read an operand, for its rows to be copied */ };

@@ -155,10 +155,11 @@ static bool is_staged(const contraction *t, uint32_t operand) {
   }
 }
 
-/* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged one is
-   read, written and read again for each of those, also where vectors are read from it: then the other one goes along with the rows. Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of
-   rows, so that none waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does
-   not keep (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
+/* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged
+   one is read, written and read again for each of those, also where vectors are read from it: then the other one goes along with the rows.
+   Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of rows, so that none
+   waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does not keep
+   (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
 static void pick_parts(const contraction *t, sharing *s) {
   enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3 };
   const cost_profile *p = t->c->options->profile;

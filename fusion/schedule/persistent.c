@@ -1,7 +1,8 @@
-/* A loop of kernels as one kernel, that does not end between trips (a persistent kernel; for recurrences: Diamos et al., Persistent RNNs, ICML 2016).
-   In: a loop of the plan whose steps are the last ones. Out: one step in their place, whose one workgroup goes through every group of every step of every trip, with
-   a barrier where a step needs what an earlier one stored; or the loop as it was, where something is in the way or launches cost less than the rest of the
-   device could do meanwhile. Where trips write a pair of buffers in turn, two trips stand in the kernel's loop, each with its own of the two. */
+/* A loop of kernels as one kernel, that does not end between trips (a persistent kernel; for recurrences: Diamos et al., Persistent RNNs,
+   ICML 2016). In: a loop of the plan whose steps are the last ones. Out: one step in their place, whose one workgroup goes through every
+   group of every step of every trip, with a barrier where a step needs what an earlier one stored; or the loop as it was, where something
+   is in the way or launches cost less than the rest of the device could do meanwhile. Where trips write a pair of buffers in turn, two
+   trips stand in the kernel's loop, each with its own of the two. */
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
@@ -90,7 +91,8 @@ static const char *part_obstacle(const persistent *p, const part *t) {
   return why ? why : memory_obstacle(p, t);
 }
 
-/* The kernel whose workgroup is that of all: the largest, of those whose items wait for each other if there are such. Others run on fewer items, too, in turns. */
+/* The kernel whose workgroup is that of all: the largest, of those whose items wait for each other if there are such. Others run on fewer
+   items, too, in turns. */
 static const kir_kernel *widest(const persistent *p) {
   const kir_kernel *best = NULL;
   for (uint32_t i = 0; i < p->count; i++) {
@@ -334,8 +336,8 @@ static void declare_flag(persistent *p) {
   for (uint32_t side = 0; side < p->sides; side++) p->flags[side] = add_bound(p, &m, &p->flag, side, NULL);
 }
 
-/* A trip that is made unless the one before it began with the flag down: then both halves of each pair hold what they end with. `runs` is 0 where it is not made
-   (none: there is no flag); `other`, if there is one, says whether it is one at all. Gives `runs` of the next. */
+/* A trip that is made unless the one before it began with the flag down: then both halves of each pair hold what they end with. `runs` is 0
+   where it is not made (none: there is no flag); `other`, if there is one, says whether it is one at all. Gives `runs` of the next. */
 static bool put_trip_if(persistent *p, uint32_t side, ir_expr trip, uint32_t other, uint32_t *runs) {
   emit *e = p->e;
   uint32_t condition = other, next = 0;

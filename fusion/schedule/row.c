@@ -61,7 +61,8 @@ static uint32_t reduce_wanted(row_job *j, uint32_t node, const map_access *at, c
   return result;
 }
 
-/* Down a column each extremum waits for the one before it, which is compared, and told from NaN, for longer than the next line takes to come: several take turns. */
+/* Down a column each extremum waits for the one before it, which is compared, and told from NaN, for longer than the next line takes to
+   come: several take turns. */
 static uint32_t turns_across(const row_job *j, uint32_t sweep_number) {
   const ir_op op = (ir_op)ir_at(j->c->graph, j->reduce[sweep_number])->op;
   return schedule_is_explicit(j->c) && (op == IR_OP_reduce_max || op == IR_OP_reduce_min) ? SUMS : 1;

@@ -25,9 +25,9 @@ static bool asks_for_next(const row_job *j, uint32_t sweep) {
   return j->follows && sweep == (j->sweeps > 1 || j->trails ? j->sweeps - 1 : 1);
 }
 
-/* The room of the row at hand while the sweep before runs; where vectors take two registers, or rows are stored while the next one is swept, that of the next row
-   in the long sweep that asks for its input: beside a sweep that only reads it is asked for faster than it comes (softmax of 4096 x 1024 on Zen 3 0.93 of the
-   time, on Zen 4 0.95). */
+/* The room of the row at hand while the sweep before runs; where vectors take two registers, or rows are stored while the next one is
+   swept, that of the next row in the long sweep that asks for its input: beside a sweep that only reads it is asked for faster than it
+   comes (softmax of 4096 x 1024 on Zen 3 0.93 of the time, on Zen 4 0.95). */
 static bool asks_for_room(const row_job *j, uint32_t stage, uint32_t sweep, bool next) {
   return j->home[stage] && (next ? asks_for_next(j, sweep) : j->staged_in[stage] == sweep + 1);
 }

@@ -1,5 +1,5 @@
-/* Rows of several sweeps that are stored while the next one is swept. A row waits for its extremum, its sum and its last sweep, one after the other; what the last
-   sweep of a row stores has nothing to do with the next row, so both go side by side. */
+/* Rows of several sweeps that are stored while the next one is swept. A row waits for its extremum, its sum and its last sweep, one after
+   the other; what the last sweep of a row stores has nothing to do with the next row, so both go side by side. */
 #include "fusion/schedule/row_private.h"
 
 static bool is_dear(const row_job *j, uint32_t node) {
@@ -14,8 +14,8 @@ static uint32_t count_dear(const row_job *j, uint32_t sweep) {
   return count;
 }
 
-/* The sums of the row before are carried from trip to trip, of which the first has none: what it stores is garbage and is stored again, so nothing may depend on its
-   being a number, and the room must be the kernel's own. */
+/* The sums of the row before are carried from trip to trip, of which the first has none: what it stores is garbage and is stored again, so
+   nothing may depend on its being a number, and the room must be the kernel's own. */
 bool row_can_trail(const row_job *j) {
   enum { WIDE = 16 };
   const ir_graph *g = j->c->graph;

@@ -375,8 +375,8 @@ static bool reads(const scatter_job *j, uint32_t node, uint32_t input) {
   return does;
 }
 
-/* For the numbers of winners beside the result and what the kernel that takes them reads: the updates, and the operand, or of a state that stays where it is the
-   index again. */
+/* For the numbers of winners beside the result and what the kernel that takes them reads: the updates, and the operand, or of a state that
+   stays where it is the index again. */
 static bool has_room(const scatter_job *j) {
   const uint32_t limit = j->c->options->profile->max_bindings;
   uint32_t count = 2;

@@ -1,6 +1,7 @@
-/* Kind `transpose` where local memory is near: a group reads a tile of what is turned along the source's axis, neighbouring items neighbouring elements, and
-   stores it along the result's. Between the two it lies in local memory, whose rows are a word more than the banks, so that a column of it meets each bank once.
-   Elements of a byte go by words of four, where all are: a tile of 128 x 128, which an item turns as blocks of 4 x 4. */
+/* Kind `transpose` where local memory is near: a group reads a tile of what is turned along the source's axis, neighbouring items
+   neighbouring elements, and stores it along the result's. Between the two it lies in local memory, whose rows are a word more than the
+   banks, so that a column of it meets each bank once. Elements of a byte go by words of four, where all are: a tile of 128 x 128, which an
+   item turns as blocks of 4 x 4. */
 #include "fusion/emit_private.h"
 #include "fusion/image.h"
 #include "fusion/schedule_common.h"

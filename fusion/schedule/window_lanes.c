@@ -1,11 +1,12 @@
-/* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns four columns of a
-   few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are shifts of whole texels, and so are the
-   pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that a load takes the same whatever its neighbours load, an
-   item goes down a strip of a few columns in a loop that carries what the next row reads (emit/slide.c): straight code for as much is larger than caches
-   of instructions; so it does where the profile says that of images. Kind `transpose` where reads go through texels: rows are those of the
-   source's axis, so that four elements of a texel are four rows' (schedule/transpose.c). Where an image is read or stored an item owns all channels of its
-   pixels: a texel is fetched once and stored whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one
-   outside an image the border, and the store tests. In: one stencil with prologue and epilogue, or a tree of pointwise nodes around it, results of one shape. */
+/* Kinds `window` and `image` where work-items are lanes, and reads go through texels or, of a stencil, are of images alone: an item owns
+   four columns of a few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are
+   shifts of whole texels, and so are the pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that
+   a load takes the same whatever its neighbours load, an item goes down a strip of a few columns in a loop that carries what the next row
+   reads (emit/slide.c): straight code for as much is larger than caches of instructions; so it does where the profile says that of images.
+   Kind `transpose` where reads go through texels: rows are those of the source's axis, so that four elements of a texel are four rows'
+   (schedule/transpose.c). Where an image is read or stored an item owns all channels of its pixels: a texel is fetched once and stored
+   whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one outside an image the
+   border, and the store tests. In: one stencil with prologue and epilogue, or a tree of pointwise nodes around it, results of one shape. */
 #include "fusion/image.h"
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"

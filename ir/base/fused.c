@@ -1,6 +1,7 @@
-/* Multiply-adds with one rounding out of additions and multiplications: the sum is rounded to odd in more bits than the result has, after which rounding to nearest
-   is right (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Transactions on Computers 57(4),
-   2008). In: values that the host computes in IEEE 754's own widths. Out: as fma; of doubles whose product or its error leaves the range, rounded twice. */
+/* Multiply-adds with one rounding out of additions and multiplications: the sum is rounded to odd in more bits than the result has, after
+   which rounding to nearest is right (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+   rounding to odd", IEEE Transactions on Computers 57(4), 2008). In: values that the host computes in IEEE 754's own widths. Out: as fma;
+   of doubles whose product or its error leaves the range, rounded twice. */
 #include "ir/fused.h"
 #include <stdint.h>
 #include <string.h>

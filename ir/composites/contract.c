@@ -1,4 +1,5 @@
-/* matmul and linear as contractions, of floats and of integers with zero points. Batch axes of extent 1 that the other operand repeats are dropped, not broadcast. */
+/* matmul and linear as contractions, of floats and of integers with zero points. Batch axes of extent 1 that the other operand repeats are
+   dropped, not broadcast. */
 #include "ir/composites/private.h"
 
 /* Narrow floats are summed in f32 and rounded once, at the end, unless the result type is given. */

@@ -202,7 +202,8 @@ static uint32_t put_transposed(composite_call *c, conv v, const int64_t *extra, 
   return y;
 }
 
-/* Where taps are dilated, or most of what the stride leaves apart has none: zeros between the elements, [.., h] -> [.., h, 1] -> [.., h, stride] -> [.., h * stride], and the taps backwards. */
+/* Where taps are dilated, or most of what the stride leaves apart has none: zeros between the elements, [.., h] -> [.., h, 1] -> [.., h,
+   stride] -> [.., h * stride], and the taps backwards. */
 static uint32_t put_zeros_between(composite_call *c, const conv *v) {
   const ir_tensor x = *type_of(c, v->x);
   ir_expr split[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, joined[SNT_MAX_RANK] = {x.dims[0], x.dims[1]}, high[SNT_MAX_RANK] = {0};

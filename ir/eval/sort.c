@@ -43,7 +43,8 @@ static bool may_swap(const sort_line *s, int64_t a, int64_t b) {
   return room > 0 && (isinf(room) || isnan(s->value[a]) || isnan(s->value[b]) || !(fabs(s->value[a] - s->value[b]) > room));
 }
 
-/* Of two values the one that may come later (sign 1), or earlier (-1): one of a large bound comes behind many that follow it, and before many that it follows. */
+/* Of two values the one that may come later (sign 1), or earlier (-1): one of a large bound comes behind many that follow it, and before
+   many that it follows. */
 static int64_t farthest(const sort_line *s, double sign, int64_t a, int64_t b) {
   const double along = s->descending ? -sign : sign;
   return along * s->value[a] + s->error[a] > along * s->value[b] + s->error[b] ? a : b;

@@ -30,7 +30,8 @@ static void note_reader(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item)
   r->read_time[g] = vm->clock;
 }
 
-/* Null, or who the access races with. `parts`: of a word of several narrow elements (ir/kir/words.c), of which atomics change what is theirs and reads keep their own. */
+/* Null, or who the access races with. `parts`: of a word of several narrow elements (ir/kir/words.c), of which atomics change what is
+   theirs and reads keep their own. */
 static const char *check_read(const kvm *vm, kvm_region *r, uint64_t g, uint32_t item, bool parts) {
   const uint32_t me = (uint32_t)vm->group + 1, writer = parts && r->writer[g] & KVM_ATOMIC ? 0 : r->writer[g] & ~KVM_ATOMIC;
   if (writer == me) {

@@ -80,8 +80,9 @@ static uint32_t shuffle(site *s) {
 }
 
 /* ---- integers ---- */
-/* Bits of a word in the mantissa of a power of two, (x & m) | e: the exponents of 2^7 to 2^23 come first, all at once, and then what is each field's, so that fields
-   of a word share that. Not where vectors are as wide as tables: such processors have one instruction for both. */
+/* Bits of a word in the mantissa of a power of two, (x & m) | e: the exponents of 2^7 to 2^23 come first, all at once, and then what is
+   each field's, so that fields of a word share that. Not where vectors are as wide as tables: such processors have one instruction for
+   both. */
 static uint32_t or_expand(site *s) {
   enum { EXPONENTS = 0x4f800000, LEAST = 0x43000000 };
   const kir_inst *field = kir_at(s->c.out, s->args[0]);

@@ -58,8 +58,9 @@ static bool read_field(const kir_kernel *k, uint32_t x, bit_field *f) {
   }
   return f->value != x;
 }
-/* A number of few bits less a whole one, a literal or a byte (zero points): its bits in the mantissa of 2^(23 - shift), less that power and the number, which is exact: no conversion, and no
-   shift but of upper halves of words, one for all fields there, which then lie as those of lower halves do. */
+/* A number of few bits less a whole one, a literal or a byte (zero points): its bits in the mantissa of 2^(23 - shift), less that power and
+   the number, which is exact: no conversion, and no shift but of upper halves of words, one for all fields there, which then lie as those
+   of lower halves do. */
 static bool is_byte(const site *s, uint32_t n) {
   return arg(s, n)->op == KIR_cast && kir_base_bits(kir_type_of(s->k, kir_arg(s->k, s->args[n], 0)).base) == 8;
 }

@@ -1,6 +1,6 @@
-/* The body of one kernel appended to another: what makes two launches one. In: the kernel, and what stands for its memories, scalars and group number in
-   the new one. Out: the instructions, in order, with every operand and region renumbered; items that a larger workgroup has beside pass it by, and those of a smaller
-   one go through it several times. */
+/* The body of one kernel appended to another: what makes two launches one. In: the kernel, and what stands for its memories, scalars and
+   group number in the new one. Out: the instructions, in order, with every operand and region renumbered; items that a larger workgroup has
+   beside pass it by, and those of a smaller one go through it several times. */
 #include "ir/kir_pass_private.h"
 
 static void renumber(kir_inst *made, const kir_site *site, const uint32_t *map) {

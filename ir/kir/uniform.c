@@ -1,5 +1,6 @@
 /* Uniformity: which values are the same for every item of the group, or of the subgroup. Conservative: what is read from memory that the
-   kernel writes counts as different in every item, but for an element of local memory that all items read at once: one of them may not write it then. In: a kernel whose regions nest and whose operands exist. */
+   kernel writes counts as different in every item, but for an element of local memory that all items read at once: one of them may not
+   write it then. In: a kernel whose regions nest and whose operands exist. */
 #include "ir/kir/verify.h"
 
 static uint8_t join(uint8_t a, uint8_t b) { return a > b ? a : b; }

@@ -1,6 +1,6 @@
-/* What the expansions of several functions share: exact tails of sums and products, corrected quotients and roots, ranges,
-   powers of two, special values. Everything here is right with or without a fused multiply-add, with division within 2.5 ULP and
-   1/sqrt within 6, and, where arithmetic does not promise them (km.ieee), keeps NaN and infinities through integer selects, which no driver may optimise away. */
+/* What the expansions of several functions share: exact tails of sums and products, corrected quotients and roots, ranges, powers of two,
+   special values. Everything here is right with or without a fused multiply-add, with division within 2.5 ULP and 1/sqrt within 6, and,
+   where arithmetic does not promise them (km.ieee), keeps NaN and infinities through integer selects, which no driver may optimise away. */
 #include "ir/math/private.h"
 #include "ir/kir_pass_private.h"
 
@@ -25,8 +25,8 @@ enum { INFINITE = 0x7f800000 }; /* only NaN is beyond */
 
 static kv x_where(km *m, kv keep, kv x, kv result) { return km_as_f(m, km_select(m, keep, km_as_u(m, x), km_as_u(m, result))); }
 
-/* x itself where |x| is above the float with the bits `most`, or NaN, else `result`: a signed comparison, which processors' vectors have. Where only NaN is above and arithmetic
-   has it, `result`, which was computed from x, is NaN by itself. */
+/* x itself where |x| is above the float with the bits `most`, or NaN, else `result`: a signed comparison, which processors' vectors have.
+   Where only NaN is above and arithmetic has it, `result`, which was computed from x, is NaN by itself. */
 kv km_beyond(km *m, kv x, int32_t most, kv result) {
   if (m->ieee && most == INFINITE) return result;
   return x_where(m, km_gt(m, km_as_i(m, km_abs_bits(m, x)), km_i(m, most)), x, result);

@@ -89,7 +89,8 @@ static const float ROOTS_LESS[KM_TABLE] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f
 /* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
 static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
 
-/* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where r s is denormal (docs/derive/exp5.c). */
+/* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where
+   r s is denormal (docs/derive/exp5.c). */
 static kv exp_by_roots(km *m, kv x) {
   kv r;
   const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), less = km_as_u(m, km_from_table(m, ROOTS_LESS, bits));

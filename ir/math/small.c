@@ -1,8 +1,9 @@
-/* small: f32 denormals on a device that takes them for 0, operands and results alike. The device's own sum or product stands wherever it is right, which
-   is nearly always; where an operand or the result may be below 2^-126, integers give what IEEE 754 does. Both are computed and one chosen: SwiftShader
-   compiles a loop with a branch for each in a minute, without them in a second. Comparisons are those of the bits. Nothing is done where ranges say that
-   nothing is so small, or nobody would see it: what is added to a coefficient rounds away. Reproducible kernels only: transcendental functions are additions and
-   multiplications by now, division and roots are integers (ir/math/exact.c). */
+/* small: f32 denormals on a device that takes them for 0, operands and results alike. The device's own sum or product stands wherever it is
+   right, which is nearly always; where an operand or the result may be below 2^-126, integers give what IEEE 754 does. Both are computed
+   and one chosen: SwiftShader compiles a loop with a branch for each in a minute, without them in a second. Comparisons are those of the
+   bits. Nothing is done where ranges say that nothing is so small, or nobody would see it: what is added to a coefficient rounds away.
+   Reproducible kernels only: transcendental functions are additions and multiplications by now, division and roots are integers
+   (ir/math/exact.c). */
 #include "ir/math/private.h"
 #include "ir/kir_pass_private.h"
 

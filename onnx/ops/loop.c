@@ -1,6 +1,6 @@
-/* Loop. Written out where every trip's condition is known and they are few, so that what depends on a trip's number (slices, shapes) is known, too; else a
-   `repeat` of as many trips as there may be, which ends where the condition says so. What its graph says of itself (loop_facts.c) keeps known what is: values that
-   never change are those around it, and counters are expressions over the trip's number. */
+/* Loop. Written out where every trip's condition is known and they are few, so that what depends on a trip's number (slices, shapes) is
+   known, too; else a `repeat` of as many trips as there may be, which ends where the condition says so. What its graph says of itself
+   (loop_facts.c) keeps known what is: values that never change are those around it, and counters are expressions over the trip's number. */
 #include "onnx/ops.h"
 #include "onnx/import_private.h"
 

@@ -1,5 +1,6 @@
-/* Forests of the domain ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. Every row walks all trees at once: [rows, trees] places in one
-   table of nodes, a trip of a repeat a level of the deepest tree; at a leaf both ways lead to itself. Whatever form the attributes have, they become that table first. */
+/* Forests of the domain ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. Every row walks all trees at once: [rows,
+   trees] places in one table of nodes, a trip of a repeat a level of the deepest tree; at a leaf both ways lead to itself. Whatever form
+   the attributes have, they become that table first. */
 #include "onnx/ops.h"
 #include <math.h>
 #include <stdlib.h>
@@ -255,9 +256,9 @@ static uint8_t one_mode(const forest *f) {
   return mode;
 }
 
-/* A node's words beside each other, as wide as its value, so that what a trip reads of it lies in one line of a cache: the bits of the value, the number of the
-   feature, and twice the number of the node that the first way leads to, a leaf's to itself; one more, where the second leads one further. Of 64 bits the latter two
-   share a word. Words have no sign: a number without one has one bound to be kept in. */
+/* A node's words beside each other, as wide as its value, so that what a trip reads of it lies in one line of a cache: the bits of the
+   value, the number of the feature, and twice the number of the node that the first way leads to, a leaf's to itself; one more, where the
+   second leads one further. Of 64 bits the latter two share a word. Words have no sign: a number without one has one bound to be kept in. */
 enum { WORD_VALUE, WORD_FEATURE, WORD_WAY, NARROW_WORDS = 4, WIDE_WORDS = 2 };
 #define TAKES_MISSING 0x80000000u /* beside a feature */
 

@@ -1,5 +1,6 @@
 /* OpenCL streams: an in-order queue each, and another where kernels may run near. A launch sets the kernel's arguments under its lock and
-   enqueues; nothing is allocated here unless the caller asks for an event. Times come from the driver's profile, or from the host's clock around each launch. */
+   enqueues; nothing is allocated here unless the caller asks for an event. Times come from the driver's profile, or from the host's clock
+   around each launch. */
 #include "runtime/rt_opencl.h"
 
 static void release_queues(ocl_stream *stream) {

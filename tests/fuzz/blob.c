@@ -1,5 +1,5 @@
-/* Bytes as a saved program. As they are, they are a bad blob unless their checksum is right; with the checksum made right, so that what it protects is reached, they
-   either are a bad blob or give a program that can be asked, and saved to what loads again. */
+/* Bytes as a saved program. As they are, they are a bad blob unless their checksum is right; with the checksum made right, so that what it
+   protects is reached, they either are a bad blob or give a program that can be asked, and saved to what loads again. */
 #include "api/blob.h"
 #include "tests/fuzz/fuzz.h"
 #include <stdlib.h>

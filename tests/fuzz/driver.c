@@ -1,5 +1,5 @@
-/* Runs a fuzzer where libFuzzer is not: the corpus as it is, then mutations of it, in a child process, so that what ends or hangs it is told with its number and
-   kept as a file.
+/* Runs a fuzzer where libFuzzer is not: the corpus as it is, then mutations of it, in a child process, so that what ends or hangs it is
+   told with its number and kept as a file.
      fuzz_<name> [--count N] [--seconds S] [--seed S] [--at I] [--whole] FILE|FOLDER...
    --seconds: as many mutations as fit; --at I: that mutation alone, in this process; --whole: the files alone, however few are accepted. Output: TAP. */
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,5 @@
-/* In place of the Vulkan loader, REAL_LOADER: the first submission of a process loses the device, as long as the file that SNT_LOSSES names has a byte for it. */
+/* In place of the Vulkan loader, REAL_LOADER: the first submission of a process loses the device, as long as the file that SNT_LOSSES names
+   has a byte for it. */
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* The numerics mode is in the key of the cache by way of the code that it makes. One graph in the four modes: programs differ, keys differ exactly where code does,
-   and a cache that another mode has filled is a hit for the same code only and never changes an answer. */
+/* The numerics mode is in the key of the cache by way of the code that it makes. One graph in the four modes: programs differ, keys differ
+   exactly where code does, and a cache that another mode has filled is a hit for the same code only and never changes an answer. */
 #include "tests/tap.h"
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"

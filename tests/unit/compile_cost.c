@@ -254,7 +254,8 @@ static uint64_t memory_of(const char *what) {
   return used;
 }
 
-/* The same numbers in another order lose as much by a factor as they do where they lie; only where their sizes do not say that nothing is lost are they put in order. */
+/* The same numbers in another order lose as much by a factor as they do where they lie; only where their sizes do not say that nothing is
+   lost are they put in order. */
 static void check_weights(void) {
   for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) weights[i] = 0.5f + (float)(i % 1013) / 1024;
   const uint64_t plain = memory_of("conv");

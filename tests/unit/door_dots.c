@@ -1,5 +1,5 @@
-/* Products of bytes through the door, against a device that is only a table of functions: they are instructions of a profile where the host has enabled them and
-   the device is fast at them, attached or only planned. */
+/* Products of bytes through the door, against a device that is only a table of functions: they are instructions of a profile where the host
+   has enabled them and the device is fast at them, attached or only planned. */
 #include "tests/tap.h"
 #include "tests/unit/vk_fake.h"
 #include <sinter/vulkan.h>

@@ -1,5 +1,6 @@
 /* Image ports through the door: a chain from image to image gives what the host evaluator gives for the same tensors, in every format, at
-   several sizes with one pipeline, under the validation layers; filtered ones for the tensors that exact filtering makes of the image. The scopes of the edges are given by the test and recorded by the library. */
+   several sizes with one pipeline, under the validation layers; filtered ones for the tensors that exact filtering makes of the image. The
+   scopes of the edges are given by the test and recorded by the library. */
 #include "tests/tap.h"
 #include "tests/unit/vk_host.h"
 #include "tools/host/host.h"

@@ -1,5 +1,5 @@
-/* Multiply-adds out of additions and multiplications (ir/base/fused.c) beside those of the C library: all bits, among results that cancel, are halfway, or below the normal
-   range of floats. */
+/* Multiply-adds out of additions and multiplications (ir/base/fused.c) beside those of the C library: all bits, among results that cancel,
+   are halfway, or below the normal range of floats. */
 #include "ir/fused.h"
 #include "tests/tap.h"
 #include <stdint.h>

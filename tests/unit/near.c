@@ -1,4 +1,5 @@
-/* Runs on the thread that submits them (api/exec_near.c): which programs are, that they and those of the device's threads follow each other in a stream, whoever waits, and that streams of two threads do not disturb each other. Run from the project's root. */
+/* Runs on the thread that submits them (api/exec_near.c): which programs are, that they and those of the device's threads follow each other
+   in a stream, whoever waits, and that streams of two threads do not disturb each other. Run from the project's root. */
 #include "tests/tap.h"
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"

@@ -1,6 +1,6 @@
-/* Loops of kernels as one kernel (fusion/schedule/persistent.c): the bits of the same loop as launches, with even, odd, few and unknown numbers of trips, in each
-   other, with pairs that turn and values in place; what is in the way is said. Where launches cost nothing a loop stays one, where they cost a lot it does
-   not if it can. Run from the project's root. */
+/* Loops of kernels as one kernel (fusion/schedule/persistent.c): the bits of the same loop as launches, with even, odd, few and unknown
+   numbers of trips, in each other, with pairs that turn and values in place; what is in the way is said. Where launches cost nothing a loop
+   stays one, where they cost a lot it does not if it can. Run from the project's root. */
 #include "tests/tap.h"
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"

@@ -1,5 +1,5 @@
-/* Smallest cases of what drivers made of a kernel and ought not to have (docs/quirks.md has a row for each): every device gives the interpreter's bits, with what it
-   can be asked to keep of floats and without. Run from the project's root. */
+/* Smallest cases of what drivers made of a kernel and ought not to have (docs/quirks.md has a row for each): every device gives the
+   interpreter's bits, with what it can be asked to keep of floats and without. Run from the project's root. */
 #include "tests/tap.h"
 #include "tests/unit/codegen_support.h"
 #include "tools/host/host.h"

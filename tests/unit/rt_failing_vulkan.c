@@ -1,6 +1,7 @@
-/* Each Vulkan call of a device's life fails in turn, with each of three errors, from the first of the instance on: the real driver stands behind a table that lets
-   all calls through but one. What must hold: a call that matters gives its own result, others change nothing, whatever was created is destroyed, a lost
-   device stays lost. rt_failures.c has the same calls, the first of each, under the validation layer. */
+/* Each Vulkan call of a device's life fails in turn, with each of three errors, from the first of the instance on: the real driver stands
+   behind a table that lets all calls through but one. What must hold: a call that matters gives its own result, others change nothing,
+   whatever was created is destroyed, a lost device stays lost. rt_failures.c has the same calls, the first of each, under the validation
+   layer. */
 #include "runtime/rt_vulkan.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
-/* Groups of a contraction on a processor: each of its units takes its part of those that are left, one after another, so that of two units the first one takes
-   half of the groups. These have half of the multiply-adds, however many tiles there are; counted by the interpreter. And what stores that pass the caches by wait
-   for, where vectors are wider than the profile's. */
+/* Groups of a contraction on a processor: each of its units takes its part of those that are left, one after another, so that of two units
+   the first one takes half of the groups. These have half of the multiply-adds, however many tiles there are; counted by the interpreter.
+   And what stores that pass the caches by wait for, where vectors are wider than the profile's. */
 #include "api/handles.h"
 #include "ir/kir_interp.h"
 #include "tests/tap.h"

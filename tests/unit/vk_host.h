@@ -86,9 +86,10 @@ typedef struct vk_host_image {
 #define VK_HOST_LEAKS
 #endif
 
-/* Whether the layers look into shaders too (GPU-assisted checks). Layers 1.3.239 leave stores through pushed descriptors out on lavapipe while they watch (by hand:
-   `layers_push`) and take the first byte of a live buffer for out of bounds: they look at sets alone. Layers 1.4.363 check ranges of addresses and find nothing
-   on any path; their check of descriptors ends in a fault of its own there and is off (bench/results/conform.md). */
+/* Whether the layers look into shaders too (GPU-assisted checks). Layers 1.3.239 leave stores through pushed descriptors out on lavapipe
+   while they watch (by hand: `layers_push`) and take the first byte of a live buffer for out of bounds: they look at sets alone. Layers
+   1.4.363 check ranges of addresses and find nothing on any path; their check of descriptors ends in a fault of its own there and is off
+   (bench/results/conform.md). */
 typedef enum { VK_HOST_LOOKS, VK_HOST_LOOKS_BEYOND_SETS, VK_HOST_LOOKS_AWAY } vk_host_look;
 extern vk_host_look vk_host_looks;
 /* The device whose name has `part` in it. False: there is none; `why` says so. */

@@ -20,8 +20,8 @@ typedef struct host_env {
 void host_read_env(host_env *);
 
 /* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
-   variables that are already set are left alone. `device`: the selector of the only device that will be opened, whose backend's drivers alone are told then, or null. SNT_NVRTC names a libnvrtc.so outside
-   the loader's path. ---- */
+   variables that are already set are left alone. `device`: the selector of the only device that will be opened, whose backend's drivers
+   alone are told then, or null. SNT_NVRTC names a libnvrtc.so outside the loader's path. ---- */
 void host_prepare_drivers(const char *device);
 
 /* ---- memory (host_alloc.c): for snt_context_info.alloc ---- */
@@ -30,7 +30,8 @@ snt_host_alloc host_allocator(void);
 /* ---- files (host_file.c) ---- */
 snt_result host_read_file(const char *path, void **data, size_t *size, snt_diag *);      /* free() it; a zero byte follows */
 snt_result host_write_file(const char *path, const void *data, size_t size, snt_diag *); /* whole or not at all: renamed into place */
-/* The same piece by piece into `file`; "-" is the standard output; `end` is given what became of it, and where that is not SNT_OK nothing is left. `path` is borrowed. */
+/* The same piece by piece into `file`; "-" is the standard output; `end` is given what became of it, and where that is not SNT_OK nothing
+   is left. `path` is borrowed. */
 typedef struct host_output {
   FILE *file;
   const char *path;

@@ -1,5 +1,6 @@
 /* Software drivers that are installed but not found by themselves: rusticl wants to be told its device, SwiftShader is not registered,
-   Oclgrind checks little unless asked, PoCL's threads wander and its device without threads is not listed, NVRTC may lie outside the loader's path. Only variables that are not set are set. */
+   Oclgrind checks little unless asked, PoCL's threads wander and its device without threads is not listed, NVRTC may lie outside the
+   loader's path. Only variables that are not set are set. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "tools/host/host.h"
 #include <dlfcn.h>

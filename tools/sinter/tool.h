@@ -59,8 +59,8 @@ snt_result tool_compile(tool_session *, uint32_t targets); /* and settles the sy
 snt_result tool_compile_flags(tool_session *, uint32_t targets, uint32_t flags, snt_program **out);
 snt_result tool_weights(tool_session *, uint32_t *out); /* --weights: SNT_WEIGHTS_* */
 snt_result tool_numerics(tool_session *, uint32_t *out);
-/* Builds the exec's kernels and makes its constants --jobs at a time, by default one a processor: on threads, and with processes where the driver builds one by one.
-   `flags` are what its program was compiled with. */
+/* Builds the exec's kernels and makes its constants --jobs at a time, by default one a processor: on threads, and with processes where the
+   driver builds one by one. `flags` are what its program was compiled with. */
 snt_result tool_prepare(tool_session *, snt_exec *, uint32_t flags);
 uint32_t tool_count_pipelines(const snt_exec *, uint32_t *cached); /* distinct kernels, and how many of them the cache had */
 void tool_end_helpers(tool_session *);                             /* waits for them: they fill the cache */

@@ -5,8 +5,8 @@
    - context, profile, program, device and a ready exec may be used from several threads at once; a graph, a stream and the submissions of one exec
      belong to one thread at a time;
    - children keep their parents alive: destroy in any order; destroying null does nothing;
-   - texts and arrays are queried with two calls: null asks for the needed size alone, and is SNT_OK (of blobs, and of snt_vk_describe's storage, SNT_INCOMPLETE);
-     too small gives it with SNT_INCOMPLETE. Sizes of texts count the terminator. */
+   - texts and arrays are queried with two calls: null asks for the needed size alone, and is SNT_OK (of blobs, and of snt_vk_describe's
+     storage, SNT_INCOMPLETE); too small gives it with SNT_INCOMPLETE. Sizes of texts count the terminator. */
 #ifndef SINTER_H
 #define SINTER_H
 #include "types.h"
@@ -123,11 +123,12 @@ typedef struct snt_image_port {
   const char *port;
   uint32_t layout, flags; /* flags: SNT_IMAGE_FILTERED */
 } snt_image_port;
-/* What large weights of contractions and convolutions, and tables that rows are gathered from, are stored as: in the program, in its saved form, and on
-   devices that do not lay them out as f32 for themselves. F16: rounded to nearest, 2^-11 of a weight's size off at most (2^-25 below 2^-14). I8: -127 to 127 times
-   a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the channel's largest. Constant factors of channels go into
-   the weights before, as they do without. Biases, other scales and small weights stay as they are, and so do weights that hold an infinity or a NaN, or that f16 would
-   overflow. The host device computes with the same numbers. */
+/* What large weights of contractions and convolutions, and tables that rows are gathered from, are stored as: in the program, in its saved
+   form, and on devices that do not lay them out as f32 for themselves. F16: rounded to nearest, 2^-11 of a weight's size off at most (2^-25
+   below 2^-14). I8: -127 to 127 times a scale of each output channel (of each row of a table), half a step off at most, 1/254 of the
+   channel's largest. Constant factors of channels go into the weights before, as they do without. Biases, other scales and small weights
+   stay as they are, and so do weights that hold an infinity or a NaN, or that f16 would overflow. The host device computes with the same
+   numbers. */
 enum { SNT_WEIGHTS_AS_GIVEN = 0, SNT_WEIGHTS_F16, SNT_WEIGHTS_I8 };
 enum {
   SNT_COMPILE_UNFUSED = 1,
@@ -140,8 +141,8 @@ typedef struct snt_compile_info {
   snt_head head;
   /* SNT_TARGET_*, HOST: kernel IR for the interpreter; 0: the profile's own. The graph for the host device is always kept. */
   uint32_t targets;
-  /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. The first REPRODUCIBLE program for the profile of an open device builds and runs a small probe on
-     that device, and so does the first exec of one: what the device does otherwise is compiled in. */
+  /* SNT_NUMERICS_*: what each promises is in docs/numerics.md. The first REPRODUCIBLE program for the profile of an open device builds and
+     runs a small probe on that device, and so does the first exec of one: what the device does otherwise is compiled in. */
   uint32_t numerics;
   uint32_t flags;
   uint64_t peak_bytes; /* budget of scratch, 0: none */
@@ -278,8 +279,9 @@ SNT_API snt_result SNT_CALL snt_exec_job(const snt_exec *, uint32_t job, snt_job
 /* Any host thread; a failed job may be run again, a done one is SNT_OK, one that another thread is at SNT_NOT_READY. */
 SNT_API snt_result SNT_CALL snt_exec_run_job(snt_exec *, uint32_t job, snt_diag *);
 SNT_API snt_result SNT_CALL snt_exec_prepare(snt_exec *, snt_diag *); /* runs what jobs are left, here */
-/* What the driver says of a built kernel (CUDA always, OpenCL of a job that is one kernel, as all are with SNT_EXEC_REPORT or SNT_EXEC_APART; Vulkan where the
-   exec was made with SNT_EXEC_REPORT and the device has VK_KHR_pipeline_executable_properties; a door's exec never). `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
+/* What the driver says of a built kernel (CUDA always, OpenCL of a job that is one kernel, as all are with SNT_EXEC_REPORT or
+   SNT_EXEC_APART; Vulkan where the exec was made with SNT_EXEC_REPORT and the device has VK_KHR_pipeline_executable_properties; a door's
+   exec never). `spilled`: bytes of an item in memory beyond the arrays that the kernel has; UINT32_MAX: not known. */
 typedef struct snt_report {
   uint32_t spilled, registers;
 } snt_report;
@@ -290,9 +292,10 @@ SNT_API snt_result SNT_CALL snt_exec_report(const snt_exec *, uint32_t job,
 SNT_API snt_result SNT_CALL snt_graph_learn(snt_graph *, const snt_exec *built, uint32_t bytes, uint32_t *out_splits, snt_diag *);
 SNT_API uint32_t SNT_CALL snt_exec_step_count(const snt_exec *);
 SNT_API snt_result SNT_CALL snt_exec_step(const snt_exec *, uint32_t step, snt_step *out);
-/* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host memory of at least `bytes`. A state port need not be given: its contents live in the exec, zero at first
-   (snt_exec_reset_states). One that is given is read and written there, by this run, and what the exec holds stays as it is: weights that a caller has
-   set are given in every run. */
+/* A port's value: a device buffer at an offset (a multiple of 256, or of the device profile's offset_align where that is more), or host
+   memory of at least `bytes`. A state port need not be given: its contents live in the exec, zero at first (snt_exec_reset_states). One
+   that is given is read and written there, by this run, and what the exec holds stays as it is: weights that a caller has set are given in
+   every run. */
 typedef struct snt_argument {
   uint32_t port, reserved; /* reserved: 0 */
   snt_buffer *buffer;

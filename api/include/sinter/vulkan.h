@@ -1,10 +1,11 @@
 /* The Vulkan door: fused programs inside a frame that the host owns. The host has the instance, the device, the queues, the memory and the
    command buffers; Sinter appends dispatches to them, or only describes them. C99, C++11; include volk.h or your own Vulkan headers first if you use them.
 
-   What this library never does, here: allocate device memory, submit, wait, create a queue, a fence or a thread, transition an image layout, transfer
-   a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort.
-   What a call does is said beside it. Structs and arrays given are read during the call and copied where they are needed later (the handles in them are
-   borrowed); sizes are bytes, offsets count from the start of what they are an offset of. `record` and `binding_set` take no lock and no memory; `record` calls only
+   What this library never does, here: allocate device memory, submit, wait, create a queue, a fence or a thread, transition an image
+   layout, transfer a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort. What a
+   call does is said beside it. Structs and arrays given are read during the call and copied where they are needed later (the handles in
+   them are borrowed); sizes are bytes, offsets count from the start of what they are an offset of. `record` and `binding_set` take no lock
+   and no memory; `record` calls only
      vkCmdBindPipeline, vkCmdBindDescriptorSets, vkCmdPushConstants, vkCmdDispatch, vkCmdPipelineBarrier,
      and on request vkCmdWriteTimestamp, vkCmdBegin/EndDebugUtilsLabelEXT, and vkCmdPushDescriptorSetKHR in place of vkCmdBindDescriptorSets.
    After `record` these are undefined: the compute pipeline, compute descriptor set 0, all push constants. Nothing else.
@@ -148,11 +149,12 @@ typedef struct snt_vk_memory_need {
    memory and shared by slots, programs and frames that do not overlap in time. VALUES is host-visible and coherent. */
 SNT_API snt_result SNT_CALL snt_vk_exec_memory(const snt_exec *, const int64_t *max_symbols, uint32_t symbol_count, uint32_t *count,
                                                uint32_t stride, snt_vk_memory_need *out);
-/* The states of a program, each with its place in the ranges of STATE. Hot reload: the new program's exec is made beside the old one's; a state of the new whose
-   key a state of the old has is the same one (the same name, element type and extents for these symbols), and carries over by a copy of `size` bytes
-   (vkCmdCopyBuffer: STATE has both usages), between the old program's last run and the new one's first. A state with another key, or none, begins as
-   record_init leaves it. Both lists are asked with the bindings' maximal symbols; where a state's extents are symbols, what it holds is right for the symbols
-   that it was written with. Not in libsinter-runtime, which has no room for it. */
+/* The states of a program, each with its place in the ranges of STATE. Hot reload: the new program's exec is made beside the old one's; a
+   state of the new whose key a state of the old has is the same one (the same name, element type and extents for these symbols), and
+   carries over by a copy of `size` bytes (vkCmdCopyBuffer: STATE has both usages), between the old program's last run and the new one's
+   first. A state with another key, or none, begins as record_init leaves it. Both lists are asked with the bindings' maximal symbols; where
+   a state's extents are symbols, what it holds is right for the symbols that it was written with. Not in libsinter-runtime, which has no
+   room for it. */
 typedef struct snt_vk_state {
   snt_out_head head;
   const char *name;          /* of the port */
@@ -211,8 +213,8 @@ typedef struct snt_vk_init_info {
   uint64_t cursor;              /* 0, then what the call before returned */
 } snt_vk_init_info;
 #define SNT_VK_INIT_DONE UINT64_MAX
-/* Records vkCmdCopyBuffer and vkCmdFillBuffer: any queue will do. Each call needs its own staging contents until its commands have run. Of a program compiled here
-   the first use may make constants, in the context's memory; of a loaded one it takes none. */
+/* Records vkCmdCopyBuffer and vkCmdFillBuffer: any queue will do. Each call needs its own staging contents until its commands have run. Of
+   a program compiled here the first use may make constants, in the context's memory; of a loaded one it takes none. */
 SNT_API snt_result SNT_CALL snt_vk_record_init(const snt_exec *, VkCommandBuffer, const snt_vk_init_info *, uint64_t *next_cursor,
                                                snt_diag *);
 
