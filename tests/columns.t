@@ -148,8 +148,9 @@ for my $name (sort keys %graphs) {
   }
 }
 
-# Where a port takes a vector in two parts, columns that are no whole vectors lie in vectors of a port's width, and no row shares one with another; whole ones do not.
-for my $case ([24, 8], [32, 16], [40, 8]) {
+# Where a port takes a vector in two parts, columns that vectors of a port's width waste less of lie in those, and no row shares one with another; whole ones, and those of
+# which either wastes as little, do not: half as many loads.
+for my $case ([24, 8], [72, 8], [32, 16], [40, 16], [1013, 16]) {
   my ($columns, $lanes) = @$case;
   my $model = put("parts$columns.snt", linear(96, 50, $columns));
   my ($code, $said) = says("$sinter compile $model --target opencl --profile " . profile(16, 'opencl', "port_lanes = 8\n") . " -o $dir/parts$columns");

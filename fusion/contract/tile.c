@@ -192,7 +192,7 @@ static double tile_cycles(const contraction *t, int64_t row_extent, int64_t lane
   const double width = (double)contract_width(t), panel = panel_cycles(t, width, tile_passes(t, row_extent));
   if (panel > cycles) cycles = panel;
   cycles += 0.25 * (loads + mixed); /* they share issue slots with the multiply-adds */
-  return cycles / cells * whole_tiles(row_extent, t->rows) * whole_tiles(lane_extent, (int64_t)width) * vectors * t->lanes / width;
+  return cycles / cells * whole_tiles(row_extent, t->rows) * whole_tiles(lane_extent, (int64_t)width) * vectors / width;
 }
 
 static bool rows_meet(contraction *t) {
@@ -212,7 +212,8 @@ static uint32_t last_overlap(const contraction *t, int64_t lane_extent, uint32_t
 
 /* Accumulators + vectors + one broadcast <= registers. A quarter of the registers is left to loads that run ahead: measured on AVX2 and AVX-512,
    tiles with more accumulators lose a tenth and more. Where a port takes a vector in parts, one that is as wide as a port fills columns that are no
-   whole vectors without pairs of rows (12544 x 96 by 24: 1.2 times as fast on Zen 4); where they are whole, twice the instructions lose 3 to 8 %. */
+   whole vectors without pairs of rows (12544 x 96 by 24: 1.2 times as fast on Zen 4); where it fills them no better, twice the instructions lose
+   3 to 8 %. */
 static void pick_explicit(contraction *t, int64_t row_extent, int64_t lane_extent) {
   const uint32_t registers = (uint32_t)t->c->options->profile->registers;
   const uint32_t most = rows_meet(t) ? FEW_ROWS / t->operands[1 - t->lane_operand] : MOST_ROWS;
