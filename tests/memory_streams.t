@@ -120,6 +120,30 @@ for my $case ([65536, 1], [5120, 1], [2048, 0]) {
   is(count($text, 'SNT_STREAM\(') > 0 ? 1 : 0, $streams, "softmax of $rows rows: " . ($streams ? 'passes' : 'does not pass') . ' the caches by');
 }
 
+# Rows that begin inside of a line are stored by vectors that begin where lines do, and what is before and behind them by less than a vector: whole lines pass the caches by. Right for
+# every place in a line that a row begins at, for several axes of rows, two results, of other types too, and rows of a few vectors; shorter ones are stored as they begin.
+for my $case (['norm', '37,333', 1], ['norm', '2,19,1021', 1], ['softmax', '40,301', 1], ['two', '33,77', 1], ['half', '29,147', 1], ['norm', '50,65', 1], ['norm', '50,63', 0], ['norm', '50,320', 2]) {
+  my ($what, $shape, $cut) = @$case;
+  my $axis = () = $shape =~ /,/g;
+  my $all = join ',', 0 .. $axis;
+  my $row = $what eq 'softmax' ? "  %y = softmax %w, axis=$axis\n  return y=%y\n"
+    : "  %m = mean %w, axes=[$axis], keep\n  %mb = broadcast %m, axes=[$all], shape=[$shape]\n  %d = sub %w, %mb\n  %q = mul %d, %d\n  %v = mean %q, axes=[$axis], keep\n" .
+      "  %vb = broadcast %v, axes=[$all], shape=[$shape]\n  %y = div %d, %vb\n" .
+      ($what eq 'two' ? "  %z = add %y, %x\n  return y=%y, z=%z\n" : $what eq 'half' ? "  %h = cast %y, dtype=f16\n  return y=%y, h=%h\n" : "  return y=%y\n");
+  my $model = put("cut.snt", "graph \@g(%x: f32[$shape], %r: f32[$shape]) {\n  %w = add %x, %r\n$row}\n");
+  my @profile = map { put("cut_$_.profile", "base = pocl\nname = cut\nlanes = 16\nregisters = 32\ntarget = $_\nstream_threshold = 4096 B\n") } qw(opencl kir);
+  my $text = kernels($model, $profile[0]);
+  my $streams = count($text, 'SNT_STREAM\(');
+  $cut ? cmp_ok($streams, '>', 0, "$what $shape: stores pass the caches by") : is($streams, 0, "$what $shape: stores do not pass the caches by");
+  for my $run ("interp --profile $profile[1]", "opencl:pocl --profile $profile[0]") {
+    SKIP: {
+      skip(lacks('opencl:pocl'), 1) if $run =~ /pocl/ && lacks('opencl:pocl');
+      my ($code, $said) = says("$sinter run $model --device $run --check --quiet");
+      is($code, 0, "$what $shape: right on " . ($run =~ /^(\S+)/)[0]) or diag($said);
+    }
+  }
+}
+
 # Points of Winograd's tiles that would meet in a few sets of the near cache begin a line later each, where its source is made and where the product is read.
 sub points {
   my ($name, $channels, $side) = @_;

@@ -46,6 +46,7 @@ map_access row_result_at(const row_job *, uint32_t reduce); /* of the current ro
 void row_store_at(row_job *, const map_access *at, ir_expr column); /* of all full outputs, the vector there */
 void row_store_column(emit *, void *row_job, ir_expr column);       /* the one at the column */
 void row_store_columns(row_job *);                                  /* all of the current row */
+bool row_is_cut_at_lines(const row_job *);                          /* then by vectors that begin where lines do, not where it does */
 void row_store_outputs(row_job *);                                  /* those of an element a row */
 bool row_has_full_outputs(const row_job *);
 void row_store_vectors(row_job *, ir_expr lo, ir_expr hi); /* of all outputs, those that the items share out between these columns */

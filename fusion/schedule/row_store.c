@@ -71,7 +71,44 @@ bool row_has_full_outputs(const row_job *j) {
   return false;
 }
 
-void row_store_columns(row_job *j) { schedule_vector_loop(j->e, 0, j->columns, j->lanes, 4, row_store_column, j); }
+/* ---- rows that begin inside of a line ---- */
+
+static void store_element(emit *e, void *user, ir_expr element) {
+  row_job *j = user;
+  row_store_column(e, j, expr_sub(e->x, element, j->start));
+}
+
+/* Vectors that begin with the row are aligned in few rows, and unaligned ones would not go past the caches. */
+bool row_is_cut_at_lines(const row_job *j) {
+  enum { LEAST = 4 }; /* vectors a row */
+  int64_t columns;
+  return j->e->stream && expr_is_const(j->e->x, j->columns, &columns) && columns % j->lanes && columns >= LEAST * (int64_t)j->lanes;
+}
+
+/* The element of the first full output's buffer that the row begins with; 0: it is not known. */
+static ir_expr first_element(const row_job *j) {
+  for (uint32_t i = 0; i < j->group->output_count; i++) {
+    map_access own = {.rank = j->full.rank};
+    for (uint32_t d = 0; d < own.rank; d++) own.at[d] = j->at[d];
+    if (is_full_output(j, j->group->outputs[i]) && full_output_access(j, j->group->outputs[i], &own))
+      return fusion_stored_offset(j->c, j->group->outputs[i], &own);
+  }
+  return 0;
+}
+
+/* Whole vectors begin where lines do, so that they go past the caches: elements of the buffer are counted, not columns. */
+void row_store_columns(row_job *j) {
+  emit *e = j->e;
+  j->start = row_is_cut_at_lines(j) ? first_element(j) : 0;
+  if (!j->start) {
+    schedule_vector_loop(e, 0, j->columns, j->lanes, 4, row_store_column, j);
+    return;
+  }
+  const ir_expr line = expr_mul(e->x, expr_ceil_div(e->x, j->start, j->lanes), j->lanes);
+  schedule_vector_loop(e, j->start, line, j->lanes > 4 ? j->lanes / 4 : 1, 0, store_element, j);
+  schedule_vector_loop(e, line, expr_add(e->x, j->start, j->columns), j->lanes, 4, store_element, j);
+  j->start = 0;
+}
 
 void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
   emit *e = j->e;

@@ -20,7 +20,8 @@ bool row_can_trail(const row_job *j) {
   enum { WIDE = 16 };
   const ir_graph *g = j->c->graph;
   const uint32_t kept = j->staged_count ? *j->staged : 0, last = j->sweeps - 1;
-  if (schedule_lanes(j->c) < WIDE || j->staged_count > 1 || !row_has_full_outputs(j) || emit_chooser(j->c, j->group, j->reduce[last]))
+  if (schedule_lanes(j->c) < WIDE || j->staged_count > 1 || !row_has_full_outputs(j) || row_is_cut_at_lines(j) ||
+      emit_chooser(j->c, j->group, j->reduce[last]))
     return false;
   if (count_dear(j, last) != 1 ||
       (kept ? j->staged_in[0] != last || !row_is_read_in_place(j, kept) || !ir_dtypes[ir_at(g, kept)->type.dtype].is_float
