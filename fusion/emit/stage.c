@@ -161,12 +161,15 @@ static void sweep_inner(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi, uint32_
 }
 
 /* Where it is not proven that whole vectors end within the region (quotients of quotients of an open extent, a border as long as the place of a tap), element
-   by element. */
+   by element. What whole vectors leave over of a work-item's own room is one more vector, that begins before it. */
 static void sweep_vectors(emit *e, stage_sweep *s, ir_expr lo, ir_expr hi) {
   ir_expr whole = expr_sub(e->x, hi, expr_mod(e->x, expr_sub(e->x, hi, lo), s->lanes));
   if (!expr_proves_le(e->x, 0, whole) || !expr_proves_le(e->x, whole, s->info->extent[s->inner])) whole = lo;
   sweep_inner(e, s, lo, whole, s->lanes);
-  sweep_inner(e, s, whole, hi, 1);
+  const ir_expr back = expr_sub(e->x, hi, s->lanes);
+  const bool again = whole != lo && whole != hi && s->info->storage == STAGE_WORKSPACE && expr_proves_le(e->x, lo, back);
+  if (again) sweep_inner(e, s, back, hi, s->lanes);
+  else sweep_inner(e, s, whole, hi, 1);
 }
 
 /* A padded row: border, interior, border, so that the interior needs no test. */

@@ -163,7 +163,10 @@ static snt_result build(transform *w) {
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
   const ir_expr v = emit_steps(e, "o", 0, t->extent[across], 1);
   t->at[across] = v;
-  schedule_vector_loop(e, 0, t->extent[t->out[t->lane_axis]], t->lanes, 0, transform_tile, w);
+  const ir_expr columns = t->extent[t->out[t->lane_axis]], whole = expr_sub(x, columns, expr_mod(x, columns, t->lanes));
+  schedule_vector_loop(e, 0, whole, t->lanes, 0, transform_tile, w);
+  if (whole != columns)
+    schedule_vector_loop(e, expr_sub(x, columns, t->lanes), columns, t->lanes, 0, transform_tile, w); /* begins before them */
   emit_loop_end(e, v, 0, NULL, NULL);
   return emit_end(e, t->groups, 0, 0, NULL);
 }
