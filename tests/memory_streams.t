@@ -144,6 +144,24 @@ for my $case (['norm', '37,333', 1], ['norm', '2,19,1021', 1], ['softmax', '40,3
   }
 }
 
+# Of two inputs of a row the one is asked for where its last sum is made, the other where its results go out: memory is idle in neither.
+my $two = kernels(put('two.snt', <<'END'), 'pocl');
+graph @two(%x: f32[8192,1024], %r: f32[8192,1024]) {
+  %w = add %x, %r
+  %m = mean %w, axes=[1], keep
+  %mb = broadcast %m, axes=[0,1], shape=[8192,1024]
+  %d = sub %w, %mb
+  %q = mul %d, %d
+  %v = mean %q, axes=[1], keep
+  %vb = broadcast %v, axes=[0,1], shape=[8192,1024]
+  %y = div %d, %vb
+  return y=%y
+}
+END
+my @asked = map { join ' ', sort keys %{{ map { $_ => 1 } /SNT_PREFETCH\((p\d+)/g }} } split /^ *for /m, $two;
+is(scalar(grep { /\S/ } @asked), 2, 'two inputs: asked for in two loops') or diag($two);
+is(scalar(keys %{{ map { $_ => 1 } grep { /\S/ } @asked }}), 2, 'two inputs: one in each');
+
 # Points of Winograd's tiles that would meet in a few sets of the near cache begin a line later each, where its source is made and where the product is read.
 sub points {
   my ($name, $channels, $side) = @_;
