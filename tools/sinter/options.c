@@ -166,5 +166,6 @@ bool tool_parse(tool_options *o, const tool_command *command, int argc, char **a
     if (!set_option(o, info, value)) return false;
     given[info - table] = true;
   }
+  if (o->profile && strchr(o->profile, ',') && !strstr(command->usage, "P[,P..]")) return complain("one profile, no list:", o->profile);
   return keeps_rules(command, given);
 }
