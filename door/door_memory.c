@@ -281,8 +281,10 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     any = true;
     if (chunk >= u->info->constant_count)
       return ir_fail(diag, SNT_E_ARG, "init", 0, "%u CONSTANT ranges are too few", u->info->constant_count);
-    if (only_check && used + room > constant_range(u->info, chunk)->size)
-      return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small", chunk);
+    const snt_vk_range *to = constant_range(u->info, chunk);
+    const bool somewhere = u->info->constant_mapped ? u->info->constant_mapped[chunk] != NULL : to->buffer != VK_NULL_HANDLE;
+    if (only_check && (used + room > to->size || !somewhere))
+      return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small, or nowhere", chunk);
     const void *data = only_check ? NULL : api_constant(x->program, i);
     if (!only_check && !data) return ir_no_memory(diag, "init");
     if (!only_check && !upload_one(u, data, logical, chunk, used)) {
