@@ -17,7 +17,8 @@ typedef struct host_env {
   uint64_t cache_bytes; /* SNT_CACHE_BYTES; 1 GiB */
   char storage[512];
 } host_env;
-snt_result host_read_env(host_env *, snt_diag *); /* what is no number where one is wanted is told by its name */
+bool host_read_number(const char *text, uint64_t *out); /* digits and nothing else; false: it is none, or more than 64 bits */
+snt_result host_read_env(host_env *, snt_diag *);       /* what is no number where one is wanted is told by its name */
 
 /* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
    variables that are already set are left alone. `device`: the selector of the only device that will be opened, whose backend's drivers

@@ -18,10 +18,10 @@ static const char *cache_dir(host_env *env) {
   return length > 0 && (size_t)length < sizeof env->storage ? env->storage : NULL;
 }
 
-static bool read_bytes(const char *text, uint64_t *out) {
+bool host_read_number(const char *text, uint64_t *out) {
   char *stop;
   errno = 0;
-  *out = strtoull(text, &stop, 0);
+  *out = strtoull(text, &stop, 10);
   return *text >= '0' && *text <= '9' && !*stop && !errno;
 }
 
@@ -31,7 +31,7 @@ snt_result host_read_env(host_env *env, snt_diag *diag) {
   env->cache_dir = cache_dir(env);
   env->cache_named = text_of("SNT_CACHE_DIR") != NULL;
   const char *bytes = text_of("SNT_CACHE_BYTES");
-  return !bytes || read_bytes(bytes, &env->cache_bytes)
+  return !bytes || host_read_number(bytes, &env->cache_bytes)
              ? SNT_OK
              : host_fail(diag, SNT_E_ARG, "environment", "SNT_CACHE_BYTES: not a number of bytes: \"%s\"", bytes);
 }
