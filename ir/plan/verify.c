@@ -98,9 +98,8 @@ static void check_loops(checker *c) {
   }
 }
 
-/* What has no bytes, a literal 0, lies nowhere. */
 static bool overlap(const plan_buffer *a, const plan_buffer *b) {
-  return a->kind == PLAN_SCRATCH && b->kind == PLAN_SCRATCH && a->bytes && b->bytes && a->offset == b->offset;
+  return a->kind == PLAN_SCRATCH && b->kind == PLAN_SCRATCH && a->offset == b->offset;
 }
 
 static bool meet(const ir_plan *p, const plan_binding *a, const plan_binding *b) {
