@@ -29,7 +29,7 @@ typedef struct ports_app {
 
 static snt_result compile_ports(ports_app *a) {
   static const snt_image_port images[] = {
-      {"x", SNT_IMAGE_CHW, 0}, {"z", SNT_IMAGE_HWC, 0}, {"y", SNT_IMAGE_CHW, 0}, {"m", SNT_IMAGE_HW, 0}};
+      {"x", SNT_IMAGE_CHW, 0}, {"z", SNT_IMAGE_HWC, SNT_IMAGE_FILTERED}, {"y", SNT_IMAGE_CHW, 0}, {"m", SNT_IMAGE_HW, 0}};
   const snt_compile_info info = {.head = SNT_HEAD(compile_info), .image_count = 4, .images = images};
   snt_graph *graph = NULL;
   snt_profile *profile = NULL;
@@ -120,7 +120,7 @@ static void test_list(ports_app *a) {
     const snt_vk_port *p = &ports[a->port[i]];
     tap_result(!strcmp(p->name, names[i]) && p->kind == wanted[i].kind && p->image_usage == wanted[i].usage &&
                    p->layout_count == wanted[i].layouts && p->layouts[0] == wanted[i].best && p->channels == wanted[i].channels &&
-                   p->origin == wanted[i].origin && p->format == wanted[i].format,
+                   p->origin == wanted[i].origin && p->format == wanted[i].format && p->filtered == (i == Z),
                __FILE__, __LINE__, "port %s: kind %u, usage %u, %u layouts, %u channels, origin %u, format %d", p->name, p->kind,
                p->image_usage, p->layout_count, p->channels, p->origin, (int)p->format);
   }
@@ -275,6 +275,13 @@ static void test_without_places(ports_app *a) {
   const snt_vk_init_info init = {.head = SNT_HEAD(vk_init_info)};
   const snt_vk_describe_info describe = {.head = SNT_HEAD(vk_describe_info)};
   const snt_vk_caps caps = {.head = SNT_HEAD(vk_caps)};
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  const snt_vk_caps planned = {.head = SNT_HEAD(vk_caps), .properties = &properties};
+  const snt_vk_attach_info attach = {.head = SNT_HEAD(vk_attach_info),
+                                     .instance = (VkInstance)(uintptr_t)1,
+                                     .physical_device = (VkPhysicalDevice)(uintptr_t)2,
+                                     .device = (VkDevice)(uintptr_t)3,
+                                     .get_instance_proc = vk_fake_get};
   const char *what = "nowhere to put it";
   snt_device *device = NULL;
   snt_binding *made = NULL;
@@ -292,13 +299,14 @@ static void test_without_places(ports_app *a) {
   NOTHING(snt_vk_descriptor_need(x, 1, NULL, NULL, NULL));
   NOTHING(snt_vk_descriptor_need(x, 0, &(uint32_t){1}, NULL, NULL));
   NOTHING(snt_vk_step_count(x, most, 4, NULL));
-  NOTHING(snt_vk_plan(NULL, &caps, &device, NULL));
+  vk_fake_properties(&properties);
+  NOTHING(snt_vk_plan(NULL, &planned, &device, NULL));
+  NOTHING(snt_vk_plan(a->t.context, &planned, NULL, NULL));
   NOTHING(snt_vk_plan(a->t.context, NULL, &device, NULL));
-  NOTHING(snt_vk_plan(a->t.context, &caps, NULL, NULL));
   NOTHING(snt_vk_plan(a->t.context, &caps, &device, NULL)); /* no properties */
   NOTHING(snt_vk_attach(a->t.context, NULL, &device, NULL));
-  NOTHING(snt_vk_attach(NULL, &(snt_vk_attach_info){.head = SNT_HEAD(vk_attach_info)}, &device, NULL));
-  NOTHING(snt_vk_attach(a->t.context, &(snt_vk_attach_info){.head = SNT_HEAD(vk_attach_info)}, NULL, NULL));
+  NOTHING(snt_vk_attach(NULL, &attach, &device, NULL));
+  NOTHING(snt_vk_attach(a->t.context, &attach, NULL, NULL));
   NOTHING(snt_vk_attach(a->t.context, &(snt_vk_attach_info){.head = SNT_HEAD(vk_attach_info)}, &device, NULL));
   tap_result(!device && !made, __FILE__, __LINE__, "and nothing is made");
 }
