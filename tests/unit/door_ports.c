@@ -196,6 +196,52 @@ static void test_described(ports_app *a, const snt_vk_description *d) {
              count_images(d, RGBA8), count_images(d, R32F));
 }
 
+/* ---- formats beyond those that every device stores ---- */
+
+static uint32_t declares(const snt_vk_description *d, uint32_t capability) {
+  enum { HEADER = 5, CAPABILITY = 2 << 16 | 17 };
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < d->pipeline_count; p++)
+    for (size_t at = HEADER; d->pipelines[p].spirv[at] == CAPABILITY; at += 2) count += d->pipelines[p].spirv[at + 1] == capability;
+  return count;
+}
+
+static void test_features(void) {
+  enum { EXTENDED = 49, WITHOUT = 56, R8 = 15 };
+  static const struct {
+    const char *what;
+    VkPhysicalDeviceFeatures features;
+    VkFormat format;
+    uint32_t capability, word;
+    bool taken;
+  } rows[] = {
+      {"r8 by its format", {.shaderStorageImageExtendedFormats = VK_TRUE}, VK_FORMAT_R8_UNORM, EXTENDED, R8, true},
+      {"r8 without a format", {.shaderStorageImageWriteWithoutFormat = VK_TRUE}, VK_FORMAT_R8_UNORM, WITHOUT, 0, true},
+      {"bgra, which has none", {.shaderStorageImageWriteWithoutFormat = VK_TRUE}, VK_FORMAT_B8G8R8A8_UNORM, WITHOUT, 0, true},
+      {"bgra where formats are needed", {.shaderStorageImageExtendedFormats = VK_TRUE}, VK_FORMAT_B8G8R8A8_UNORM, 0, 0, false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    static ports_app a;
+    static char storage[ROOM] __attribute__((aligned(16)));
+    const VkDeviceCreateInfo made = {.pEnabledFeatures = &rows[i].features};
+    vk_app_path.created_with = &made;
+    vk_app_finish(&a.t);
+    snt_result r = compile_ports(&a);
+    fill_formats(&a);
+    a.formats[0].format = rows[i].format;
+    if (r == SNT_OK) r = make_exec(&a, &a.door.head, &a.t.exec);
+    tap_result(rows[i].taken ? r == SNT_OK : r == SNT_E_UNSUPPORTED, __FILE__, __LINE__, "%s: %s", rows[i].what,
+               r == SNT_OK ? "taken" : a.t.diag.text);
+    const snt_vk_description *d = r == SNT_OK ? described(&a, storage) : NULL;
+    if (d)
+      tap_result(declares(d, rows[i].capability) == 1 && declares(d, EXTENDED) + declares(d, WITHOUT) == 1 &&
+                     count_images(d, rows[i].word) == 1,
+                 __FILE__, __LINE__, "%s: one module needs capability %u", rows[i].what, rows[i].capability);
+    vk_app_finish(&a.t);
+    vk_app_path.created_with = NULL;
+  }
+}
+
 /* ---- the upload ---- */
 
 typedef struct upload {
@@ -373,6 +419,7 @@ int main(void) {
   test_without_places(&a);
   test_own(&a);
   vk_app_finish(&a.t);
+  test_features();
   tap_result(!fake.alive && !atomic_load(&vk_app_heap.bytes), __FILE__, __LINE__, "everything is given back");
   return tap_done();
 }
