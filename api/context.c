@@ -1,4 +1,4 @@
-/* Contexts: memory, log, cache and added backends; checks of the ABI's struct heads. */
+/* Contexts: memory, log, cache and added backends; checks of what every call is given: struct heads, flags, symbols. */
 #include "api/handles.h"
 
 // clang-format off
@@ -126,6 +126,19 @@ snt_result api_check_whole(const snt_head *head, uint32_t type, size_t known, sn
 /* A bit without a meaning is refused, so that it can have one. */
 snt_result api_check_flags(uint32_t given, uint32_t known, const char *stage, snt_diag *diag) {
   return given & ~known ? ir_fail(diag, SNT_E_ARG, stage, 0, "unknown flags 0x%x", given & ~known) : SNT_OK;
+}
+
+snt_result api_check_symbols(const snt_program *p, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *diag) {
+  const uint32_t have = p->pool.symbols.count;
+  if (count != have || (count && !symbols))
+    return ir_fail(diag, SNT_E_ARG, stage, 0, "%u symbols given; the program has %u", symbols ? count : 0, have);
+  for (uint32_t i = 0; i < count; i++) {
+    const expr_symbol *s = &p->pool.symbols.at[i];
+    if (symbols[i] < s->min || symbols[i] > s->max || (s->multiple_of > 1 && symbols[i] % s->multiple_of))
+      return ir_fail(diag, SNT_E_SHAPE, stage, 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name,
+                     (long long)symbols[i], (long long)s->min, (long long)s->max, (long long)s->multiple_of);
+  }
+  return SNT_OK;
 }
 
 snt_result snt_context_create(const snt_context_info *info, snt_context **out) {

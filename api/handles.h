@@ -240,6 +240,7 @@ snt_result api_check_head(const snt_head *, uint32_t type, size_t known, snt_dia
 snt_result api_check_whole(const snt_head *, uint32_t type, size_t known, snt_diag *);   /* and it is no shorter: all fields may be read */
 snt_result api_check_chained(const snt_head *, uint32_t type, size_t known, snt_diag *); /* as that, and the caller goes on to the next */
 snt_result api_check_flags(uint32_t given, uint32_t known, const char *stage, snt_diag *);
+snt_result api_check_symbols(const snt_program *, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *);
 /* Is an array of the caller's one of shorter rows? 0: they lie side by side. An older header's would be, and there is none yet. */
 static inline bool api_is_short(uint32_t stride, size_t row) { return stride - 1u < row - 1u; }
 extern const int32_t api_weight_types[];        /* by SNT_WEIGHTS_ */

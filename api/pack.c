@@ -146,7 +146,7 @@ static bool fits(const snt_program *p, const snt_device *d) {
         (have->max_items && items > have->max_items) || kernel->block_bytes > have->max_scalar_bytes)
       return false;
     if (bit != SNT_TARGET_SPIRV) continue;
-    if (kernel->sub && kernel->sub != ~0u && (kernel->sub < have->subgroup_min || kernel->sub > have->subgroup_max)) return false;
+    if (!cost_has_subgroup(have, kernel->sub)) return false;
     if (api_module_lacks(p, &kernel->code[t].code, &have->caps)) return false;
   }
   return true;

@@ -8,20 +8,6 @@ static const snt_argument *argument(const snt_run_info *info, uint32_t i) {
   return (const snt_argument *)(const void *)((const char *)info->arguments + i * stride);
 }
 
-static snt_result check_symbols(const snt_program *p, const snt_run_info *info, snt_diag *diag) {
-  if (info->symbol_count != p->pool.symbols.count || (info->symbol_count && !info->symbols))
-    return ir_fail(diag, SNT_E_ARG, "run", 0, "%u symbols given; the program has %u", info->symbols ? info->symbol_count : 0,
-                   p->pool.symbols.count);
-  for (uint32_t i = 0; i < info->symbol_count; i++) {
-    const expr_symbol *s = &p->pool.symbols.at[i];
-    const int64_t v = info->symbols[i];
-    if (v < s->min || v > s->max || (s->multiple_of > 1 && v % s->multiple_of))
-      return ir_fail(diag, SNT_E_SHAPE, "run", 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name, (long long)v,
-                     (long long)s->min, (long long)s->max, (long long)s->multiple_of);
-  }
-  return SNT_OK;
-}
-
 static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
   const snt_program *p = x->program;
   uint64_t bytes;
@@ -50,7 +36,7 @@ static snt_result bind_argument(snt_exec *x, const snt_argument *a, const snt_ru
 
 static snt_result bind_arguments(snt_exec *x, const snt_run_info *info, bool host_allowed, snt_diag *diag) {
   const snt_program *p = x->program;
-  SNT_TRY(check_symbols(p, info, diag));
+  SNT_TRY(api_check_symbols(p, info->symbols, info->symbol_count, "run", diag));
   if (api_is_short(info->argument_stride, sizeof(snt_argument)))
     return ir_fail(diag, SNT_E_ARG, "run", 0, "arguments are in rows that are too short");
   if (info->argument_count && !info->arguments) return ir_fail(diag, SNT_E_ARG, "run", 0, "no arguments");

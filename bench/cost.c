@@ -230,7 +230,7 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
 
 static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **cache) {
   host_env env;
-  host_read_env(&env);
+  SNT_TRY(host_read_env(&env, &b->diag));
   host_prepare_drivers(NULL);
   snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION};
   if (env.cache_dir && host_cache_open(env.cache_dir, env.cache_bytes, cache, NULL) == SNT_OK)

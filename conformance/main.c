@@ -82,14 +82,6 @@ static bool set_whole(uint32_t *out, const char *text, double most) {
   return true;
 }
 
-/* Any that a run names. */
-static bool set_seed(uint64_t *out, const char *text) {
-  char *end;
-  errno = 0;
-  *out = strtoull(text, &end, 10);
-  return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
 static bool set_option(options *o, const char *name, const char *value) {
   if (!*value && strcmp(name, "--filter") != 0 && strcmp(name, "--mask") != 0) return false;
   if (!strcmp(name, "--device")) o->device = value;
@@ -105,7 +97,7 @@ static bool set_option(options *o, const char *name, const char *value) {
   else if (!strcmp(name, "--time")) return set_number(&o->seconds, value);
   else if (!strcmp(name, "--case-time")) return set_number(&o->case_seconds, value) && o->case_seconds > 0;
   else if (!strcmp(name, "--compile-time")) return set_number(&o->compile_seconds, value) && o->compile_seconds > 0;
-  else if (!strcmp(name, "--seed")) return set_seed(&o->seed, value);
+  else if (!strcmp(name, "--seed")) return host_read_number(value, &o->seed);
   else if (!strcmp(name, "--jobs")) return set_whole(&o->jobs, value, 64);
   else if (!strcmp(name, "--grow")) return set_whole(&o->grow, value, 1e9);
   else if (!strcmp(name, "--pair")) return set_whole(&o->pair, value, 1e9);

@@ -34,7 +34,7 @@ static const key_info keys[] = {
     FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""), FIELD(KEY_U32, max_trips, ""),
     {"max_grid", KEY_U32, (uint16_t)offsetof(cost_profile, max_grid), 4, ""},
     FIELD(KEY_U64, max_local_bytes, "B"), FIELD(KEY_U64, max_buffer_bytes, "B"), FIELD(KEY_U64, max_texels, ""),
-    FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U32, offset_align, "B"),
+    FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U8, subgroup_asked, ""), FIELD(KEY_U32, offset_align, "B"),
     CAP(KEY_U8, max_lanes), CAP(KEY_U8, vector_memory), CAP(KEY_U8, subgroup_size), CAP(KEY_U8, permute), CAP(KEY_U32, push_bytes),
     CAP(KEY_BOOL, f16_arithmetic), CAP(KEY_BOOL, f16_storage), CAP(KEY_BOOL, bf16_storage), CAP(KEY_BOOL, int8_storage), CAP(KEY_BOOL, int16_storage),
     CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),

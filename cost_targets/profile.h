@@ -58,6 +58,7 @@ typedef struct cost_profile {
   uint32_t max_trips; /* of all the loops of an item together, after which the driver ends them; 0: none */
   uint64_t max_local_bytes, max_buffer_bytes, max_texels;
   uint32_t subgroup_min, subgroup_max, offset_align;
+  uint8_t subgroup_asked; /* where those two differ: a kernel may ask for a size between them */
   kir_caps caps;
 } cost_profile;
 
@@ -66,6 +67,11 @@ double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
 uint64_t cost_local_room(const cost_profile *); /* bytes of local memory that a workgroup may have; 0: none is near */
 /* Is a lane of a whole vector taken by number in one instruction? */
 static inline bool cost_permutes(const cost_profile *p) { return p->caps.permute && p->caps.permute <= p->lanes; }
+static inline bool cost_asks_subgroup(const cost_profile *p) { return p->subgroup_min == p->subgroup_max || p->subgroup_asked; }
+/* Can a kernel that names `size` (0, ~0: none) have subgroups of it? */
+static inline bool cost_has_subgroup(const cost_profile *p, uint32_t size) {
+  return !size || size == ~0u || (size >= p->subgroup_min && size <= p->subgroup_max && cost_asks_subgroup(p));
+}
 /* A device whose vectors are `lanes` wide while elementwise kernels keep to those of the profile: cycles become those of the wider vector, but for
    dear functions, of which one takes as long as one of the profile's; vectors of a whole line pass the caches by later, unless a port takes them in parts. */
 void cost_profile_widen(cost_profile *, double lanes);

@@ -161,7 +161,6 @@ static inline const ir_plan *door_plan(const snt_exec *x) { return &x->program->
 /* door_check.c */
 snt_result door_fail(const snt_exec *, VkResult, const char *stage, const char *what, snt_diag *);
 snt_result door_check_lost(const snt_exec *, const char *stage, snt_diag *);
-snt_result door_check_symbols(const snt_exec *, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *);
 static inline const void *door_at(const void *array, uint32_t stride, size_t size, uint32_t i) {
   return (const char *)array + (size_t)i * (stride ? stride : size);
 }

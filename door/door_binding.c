@@ -273,7 +273,7 @@ snt_result snt_vk_binding_create(const snt_exec *given, const snt_vk_binding_inf
   SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_binding_info, sizeof *info, diag));
   if (!info->slot_count || info->slot_count > 256) return ir_fail(diag, SNT_E_ARG, "binding", 0, "%u slots", info->slot_count);
   SNT_TRY(door_check_lost(x, "binding", diag));
-  SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "binding", diag));
+  SNT_TRY(api_check_symbols(x->program, info->max_symbols, info->symbol_count, "binding", diag));
   snt_binding *b = api_take(x->device->context, sizeof *b);
   if (!b) return ir_no_memory(diag, "binding");
   b->exec = x;

@@ -24,16 +24,3 @@ snt_result door_check_lost(const snt_exec *x, const char *stage, snt_diag *diag)
   if (!d->handle) return ir_fail(diag, SNT_E_UNSUPPORTED, stage, 0, "%s is only planned", x->device->info.selector);
   return SNT_OK;
 }
-
-snt_result door_check_symbols(const snt_exec *x, const int64_t *symbols, uint32_t count, const char *stage, snt_diag *diag) {
-  const expr_pool *pool = &x->program->pool;
-  if (count != pool->symbols.count || (count && !symbols))
-    return ir_fail(diag, SNT_E_ARG, stage, 0, "%u symbols given; the program has %u", count, pool->symbols.count);
-  for (uint32_t i = 0; i < count; i++) {
-    const expr_symbol *s = &pool->symbols.at[i];
-    if (symbols[i] < s->min || symbols[i] > s->max || (s->multiple_of > 1 && symbols[i] % s->multiple_of))
-      return ir_fail(diag, SNT_E_SHAPE, stage, 0, "%s = %lld is outside its range %lld to %lld, multiple of %lld", s->name,
-                     (long long)symbols[i], (long long)s->min, (long long)s->max, (long long)s->multiple_of);
-  }
-  return SNT_OK;
-}

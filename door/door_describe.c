@@ -167,8 +167,8 @@ snt_result snt_vk_describe(const snt_exec *x, const snt_vk_describe_info *info, 
   if (!x || !x->door || !info || !storage_size)
     return ir_fail(diag, SNT_E_ARG, "describe", 0, "an exec of an attached or planned device is needed");
   SNT_TRY(api_check_whole(&info->head, SNT_TYPE_vk_describe_info, sizeof *info, diag));
-  SNT_TRY(door_check_symbols(x, info->max_symbols, info->symbol_count, "describe", diag));
-  SNT_TRY(door_check_symbols(x, info->symbols, info->symbol_count, "describe", diag));
+  SNT_TRY(api_check_symbols(x->program, info->max_symbols, info->symbol_count, "describe", diag));
+  SNT_TRY(api_check_symbols(x->program, info->symbols, info->symbol_count, "describe", diag));
   snt_context *c = x->device->context;
   const size_t bytes = door_plan(x)->buffers.count * sizeof(door_place), variables = plan_variable_count(door_plan(x)) * sizeof(int64_t);
   door_layout *layout = api_take(c, sizeof *layout);

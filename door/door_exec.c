@@ -112,10 +112,10 @@ static snt_result check_steps(const snt_exec *x, const snt_vk_exec_info *info, s
     const char *name = p->kernels.at[k].kernel->name;
     const uint32_t sub = x->program->kernels[k].sub, pushed = door_push_bytes(x, k);
     const door_limits *l = &door_of(x)->limits;
-    const uint32_t least = l->sizes.minSubgroupSize, most = l->sizes.maxSubgroupSize;
-    const bool asks = least != most, may_ask = l->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
-    if (sub && sub != ~0u && (sub < least || sub > most || (asks && !may_ask)))
-      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u", name, sub, least, most);
+    const cost_profile *have = &x->device->profile;
+    if (!cost_has_subgroup(have, sub))
+      return ir_fail(diag, SNT_E_UNSUPPORTED, "exec", 0, "%s needs subgroups of %u; the device has %u to %u%s", name, sub,
+                     have->subgroup_min, have->subgroup_max, cost_asks_subgroup(have) ? "" : ", of which none can be asked for");
     if (pushed > l->core.maxPushConstantsSize) return ir_fail(diag, SNT_E_LIMIT, "exec", 0, "%s has %u bytes of scalars", name, pushed);
     if (pushed > sizeof((door_launch *)0)->push)
       return ir_fail(diag, SNT_E_BAD_BLOB, "exec", 0, "%s has %u bytes of addresses and scalars", name, pushed);

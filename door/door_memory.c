@@ -143,7 +143,7 @@ bool door_port_bytes(const snt_exec *x, uint32_t port, const int64_t *symbols, V
 
 snt_result snt_vk_port_bytes(const snt_exec *x, uint32_t port, const int64_t *symbols, uint32_t count, VkDeviceSize *out) {
   if (!x || !x->door || !out || port >= x->program->port_count) return SNT_E_ARG;
-  SNT_TRY(door_check_symbols(x, symbols, count, "port", NULL));
+  SNT_TRY(api_check_symbols(x->program, symbols, count, "port", NULL));
   return door_port_bytes(x, port, symbols, out) ? SNT_OK : SNT_E_LIMIT;
 }
 
@@ -152,7 +152,7 @@ static snt_result take_layout(const snt_exec *x, const int64_t *max_symbols, uin
                               door_layout **out) {
   *out = NULL;
   if (!x || !x->door || !count || short_rows) return SNT_E_ARG;
-  SNT_TRY(door_check_symbols(x, max_symbols, symbol_count, "memory", NULL));
+  SNT_TRY(api_check_symbols(x->program, max_symbols, symbol_count, "memory", NULL));
   door_layout *layout = *out = api_take(x->device->context, sizeof *layout);
   if (layout) layout->places = api_take(x->device->context, door_plan(x)->buffers.count * sizeof(door_place));
   return layout && layout->places ? door_make_layout(x, max_symbols, layout, NULL) : SNT_E_HOST_MEM;
@@ -281,8 +281,10 @@ static snt_result walk_constants(uploader *u, bool only_check, bool *finished, s
     any = true;
     if (chunk >= u->info->constant_count)
       return ir_fail(diag, SNT_E_ARG, "init", 0, "%u CONSTANT ranges are too few", u->info->constant_count);
-    if (only_check && used + room > constant_range(u->info, chunk)->size)
-      return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small", chunk);
+    const snt_vk_range *to = constant_range(u->info, chunk);
+    const bool somewhere = u->info->constant_mapped ? u->info->constant_mapped[chunk] != NULL : to->buffer != VK_NULL_HANDLE;
+    if (only_check && (used + room > to->size || !somewhere))
+      return ir_fail(diag, SNT_E_ARG, "init", 0, "CONSTANT range %u is too small, or nowhere", chunk);
     const void *data = only_check ? NULL : api_constant(x->program, i);
     if (!only_check && !data) return ir_no_memory(diag, "init");
     if (!only_check && !upload_one(u, data, logical, chunk, used)) {

@@ -58,12 +58,13 @@ static snt_result evaluate(const snt_binding *b, door_slot *slot, const int64_t 
 
 static snt_result prepare_slot(const snt_binding *b, door_slot *slot, const snt_vk_record_info *info, snt_diag *diag) {
   const expr_pool *pool = &b->exec->program->pool;
-  if (info->symbol_count != pool->symbols.count) return door_check_symbols(b->exec, info->symbols, info->symbol_count, "record", diag);
+  if (info->symbol_count != pool->symbols.count)
+    return api_check_symbols(b->exec->program, info->symbols, info->symbol_count, "record", diag);
   if (info->symbol_count && !info->symbols) return ir_fail(diag, SNT_E_ARG, "record", 0, "no symbols");
   if (slot->known && !memcmp(slot->symbols, info->symbols ? info->symbols : slot->symbols, info->symbol_count * sizeof *slot->symbols))
     return SNT_OK;
   slot->known = false;
-  SNT_TRY(door_check_symbols(b->exec, info->symbols, info->symbol_count, "record", diag));
+  SNT_TRY(api_check_symbols(b->exec->program, info->symbols, info->symbol_count, "record", diag));
   for (uint32_t i = 0; i < info->symbol_count; i++)
     if (info->symbols[i] > b->max_symbols[i])
       return ir_fail(diag, SNT_E_ARG, "record", 0, "%s = %lld is above the binding's maximum of %lld", pool->symbols.at[i].name,

@@ -110,6 +110,6 @@ snt_result door_count_launches(const snt_exec *x, const int64_t *symbols, const 
 
 snt_result snt_vk_step_count(const snt_exec *x, const int64_t *symbols, uint32_t symbol_count, uint32_t *out) {
   if (!x || !x->door || !out) return SNT_E_ARG;
-  SNT_TRY(door_check_symbols(x, symbols, symbol_count, "steps", NULL));
+  SNT_TRY(api_check_symbols(x->program, symbols, symbol_count, "steps", NULL));
   return door_count_launches(x, symbols, "steps", out, NULL);
 }

@@ -92,10 +92,18 @@ static uint32_t joint_bindings(const fusion_context *c, const plan_step *a, cons
   return count;
 }
 
+/* Its format is a word of the image's type, which a host sets that may choose another for each port: what one kernel writes is of one. */
+static bool writes_image(const kir_kernel *k) {
+  for (uint32_t i = 0; i < k->memories.count; i++)
+    if (k->memories.at[i].space == KIR_IMAGE && k->memories.at[i].access & KIR_WRITE) return true;
+  return false;
+}
+
 static const char *obstacle(const fusion_context *c, const plan_step *a, const plan_step *b) {
   const cost_profile *p = c->options->profile;
   const kir_kernel *x = kernel_of(c, a), *y = kernel_of(c, b);
   if (kir_is_written(x) || kir_is_written(y)) return "a kernel of the user's own";
+  if (writes_image(x) && writes_image(y)) return "two images, whose formats may differ";
   if (!kir_fits_items(x, y) && !kir_fits_items(y, x)) return "workgroups of different shapes";
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
   if (p->max_bindings && joint_bindings(c, a, b) > p->max_bindings) return "bindings";

@@ -130,7 +130,7 @@ static snt_result place_scratch(fusion_context *c) {
     for (uint32_t b = 0; b < p->buffers.count; b++)
       if (p->buffers.at[b].kind == PLAN_SCRATCH && p->buffers.at[b].first_step != UINT32_MAX && slot_of[b] == i)
         p->buffers.at[b].offset = offset;
-    offset = expr_add(x, offset, slots[i].bytes);
+    offset = expr_add(x, offset, slots[i].bytes ? slots[i].bytes : unit); /* without elements: bound, too, and in its own place */
   }
   p->scratch_bytes = offset;
   return SNT_OK;

@@ -97,7 +97,7 @@ typedef struct vk_device {
   rt_lock queue_lock; /* all streams submit to the one queue */
   uint32_t family, flags;
   bool unified; /* kernels use host-visible memory: no staging */
-  bool timestamps, subgroup_control;
+  bool timestamps;
   double timestamp_ns;
   uint64_t timestamp_mask;
   uint32_t max_texels, next_serial;

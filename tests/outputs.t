@@ -107,7 +107,28 @@ put("$dir/six.pb", "\x08\x02\x08\x03\x10\x01\x4a\x18" . pack('f<6', 1 .. 6));   
 my $standard = `$sinter run $dir/same.snt --device host --input x=$dir/six.pb --output y=-`;
 is(join(' ', unpack 'f<6', substr $standard, -24), '1 2 3 4 5 6', 'a TensorProto goes in, an .npy comes out of the standard output');
 $said = `SNT_CACHE_DIR=$dir/month $sinter build $model --device host 2>&1`;
-ok($? >> 8 == 2 && $said =~ m{month/entry: Not a directory}, 'build: where nothing can be kept, nothing is built') or diag($said);
+ok($? >> 8 == 2 && $said =~ m{SNT_CACHE_DIR: \Q$dir\E/month: Not a directory}, 'build: where nothing can be kept, nothing is built') or diag($said);
+
+# What the environment says wrongly is told by its name, too, and none of it is left out in silence; without a home there is no cache, as before.
+for (
+  ["SNT_CACHE_BYTES=abc SNT_CACHE_DIR=$dir/cache", 'SNT_CACHE_BYTES: not a number of bytes: "abc"'],
+  ["SNT_CACHE_BYTES=-1 SNT_CACHE_DIR=$dir/cache", 'SNT_CACHE_BYTES: .*"-1"'],
+  ["SNT_CACHE_BYTES=1k SNT_CACHE_DIR=$dir/cache", 'SNT_CACHE_BYTES: .*"1k"'],
+  ["SNT_CACHE_BYTES=99999999999999999999 SNT_CACHE_DIR=$dir/cache", 'SNT_CACHE_BYTES: .*"9{20}"'],
+  ["SNT_CACHE_DIR=$dir/month", "SNT_CACHE_DIR: \Q$dir\E/month: Not a directory"],
+  ["SNT_CACHE_DIR=$dir/month/below", "SNT_CACHE_DIR: \Q$dir\E/month/below: Not a directory"],
+  ["SNT_DUMP_DIR=$dir/month", "\Q$dir\E/month: Not a directory"],
+  ["SNT_DUMP_DIR=/proc", '/proc/\d\d-\w+\.txt'],
+  ['SNT_DEVICE=nothing', 'no backend has the name of "nothing"', 1],
+  ['SNT_MASK=bindings=x', '"bindings=x" is no KEY=NUMBER'],
+) {
+  my ($variables, $says, $code) = @$_;
+  my $device = $variables =~ /DEVICE/ ? '' : '--device interp';
+  my $got = `$variables $sinter run $model $device 2>&1`;
+  ok($? >> 8 == ($code // 2) && $got =~ /$says/, "$variables: refused") or diag($? >> 8, $got);
+}
+$said = `env -u SNT_CACHE_DIR XDG_CACHE_HOME=$dir/month $sinter run $model --device interp 2>&1`;
+is("$?$said", '0', 'a home that takes no cache is no reason to fail');
 
 # What is given and means nothing is wrong usage, and said by its name: command line, what is said.
 put("$dir/cut.profile", "base = pocl\nname = cut\nlanes = ");
@@ -116,6 +137,7 @@ for (
   ["run $model --device interp --input x=random:abc", 'x: expected FILE\.npy.*"random:abc"'],
   ["run $model --device interp --input x=random:-1", '"random:-1"'],
   ["run $model --device interp --input x=randomly", '"randomly"'],
+  ["explain $model --profile pocl,igpu", 'one profile, no list: "pocl,igpu"'],
   ["run $model --device interp --image x=chw,fast", '--image x=chw,fast:'],
   ["run $model --device interp --fix x=$dir/none.npy", '--fix x: no ONNX model'],
   ["run $dir/saved.sntp --device host --numerics strict", 'compiled: --numerics comes too late'],

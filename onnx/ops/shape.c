@@ -13,7 +13,7 @@ bool onnx_op_squeeze(onnx_call *c) {
   if (!onnx_axes(c, c->opset >= 13 ? 1 : 0, t->rank, ones, &mask)) return false;
   const bool named = c->opset >= 13 ? onnx_has(c, 1) : onnx_find_attr(c, "axes") != NULL;
   for (uint32_t i = 0; i < t->rank; i++) {
-    if (!named && t->dims[i] != 1 && !expr_proves_lt(c->g->pool, 1, t->dims[i]))
+    if (!named && t->dims[i] < 0 && !expr_proves_lt(c->g->pool, 1, t->dims[i])) /* a literal, 0 among them, is known */
       return onnx_refuse(c, "no axes are named, and whether axis %u has extent 1 is open", i);
     if (!(mask >> i & 1)) dims[rank++] = t->dims[i];
     else if (t->dims[i] != 1) return onnx_refuse(c, "axis %u does not have extent 1", i);

@@ -154,7 +154,6 @@ static snt_result create_device(vk_device *device, snt_diag *diag) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s lacks functions of Vulkan 1.1", device->base.name);
   }
   api->vkGetDeviceQueue(device->handle, device->family, 0, &device->queue);
-  device->subgroup_control = device->features.subgroup_size.subgroupSizeControl;
   if (device->features.executables.pipelineExecutableInfo) vk_load_statistics(device);
   return SNT_OK;
 }

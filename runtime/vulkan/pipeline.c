@@ -40,12 +40,10 @@ static snt_result required_subgroup(const vk_device *device, const rt_code *code
   const cost_profile *profile = &device->base.profile;
   *out = 0;
   if (wanted == 0 || wanted == ~0u) return SNT_OK;
-  const bool vary = profile->subgroup_min != profile->subgroup_max;
-  if (wanted < profile->subgroup_min || wanted > profile->subgroup_max || (vary && !device->subgroup_control)) {
-    return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "subgroups of %u on a device with %u to %u", wanted, profile->subgroup_min,
-                   profile->subgroup_max);
-  }
-  if (vary) *out = wanted;
+  if (!cost_has_subgroup(profile, wanted))
+    return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "subgroups of %u on a device with %u to %u%s", wanted, profile->subgroup_min,
+                   profile->subgroup_max, cost_asks_subgroup(profile) ? "" : ", of which none can be asked for");
+  if (profile->subgroup_min != profile->subgroup_max) *out = wanted;
   return SNT_OK;
 }
 

@@ -175,6 +175,7 @@ snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile
   profile->caps.float_controls = take_float_controls(facts->float_controls);
   fill_limits(facts, profile);
   profile->subgroup_min = facts->sizes->minSubgroupSize, profile->subgroup_max = facts->sizes->maxSubgroupSize;
+  profile->subgroup_asked = (facts->sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   profile->caps.subgroup_size = named_subgroup(facts, profile->max_items);
   if (facts->cpu && profile->simd == COST_SIMD_LANES) profile->lanes = profile->subgroup_max; /* work-items are its SIMD lanes */
   return SNT_OK;
@@ -187,14 +188,13 @@ snt_result vk_query_profile(vk_device *device, const char *base, snt_diag *diag)
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroups};
   VkPhysicalDeviceFloatControlsProperties controls = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
                                                       .pNext = &subgroups};
-  if (device->subgroup_control) subgroups.pNext = &sizes;
+  if (device->features.subgroup_size.subgroupSizeControl) subgroups.pNext = &sizes;
   if (device->features.float_controls) properties.pNext = &controls;
   VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES, .pNext = properties.pNext};
   if (device->features.dots.shaderIntegerDotProduct) properties.pNext = &dots;
   api->vkGetPhysicalDeviceProperties2(device->physical, &properties);
-  if (!device->subgroup_control) sizes.minSubgroupSize = sizes.maxSubgroupSize = subgroups.subgroupSize;
-  device->subgroup_control = sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  if (!device->features.subgroup_size.subgroupSizeControl) sizes.minSubgroupSize = sizes.maxSubgroupSize = subgroups.subgroupSize;
   vk_facts facts = {.features = &device->features,
                     .subgroups = &subgroups,
                     .limits = &properties.properties.limits,

@@ -37,6 +37,42 @@ static void check_attach(snt_context *c) {
   tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_E_STRUCT, "another struct: %s", diag.text);
 }
 
+#define REFUSED(call) tap_is_int((call), SNT_E_ARG, "%s: %s", #call, diag.text)
+
+/* Nothing where something is needed, and what is another backend's. */
+static void check_nothing(snt_context *c, snt_device *d, snt_exec *x, snt_stream *s) {
+  const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "interp"};
+  const snt_run_info run = {.head = SNT_HEAD(run_info)};
+  const snt_cuda_enqueue_info right = {.head = SNT_HEAD(cuda_enqueue_info), .run = &run}, empty = {.head = SNT_HEAD(cuda_enqueue_info)};
+  snt_cuda_enqueue_info cut = right;
+  snt_device *other = NULL, *made = NULL;
+  snt_stream *far = NULL, *none = NULL;
+  snt_buffer *b = NULL;
+  cut.head.size -= 8;
+  REFUSED(snt_cuda_attach(NULL, &info, &made, &diag));
+  REFUSED(snt_cuda_attach(c, NULL, &made, &diag));
+  REFUSED(snt_cuda_attach(c, &info, NULL, &diag));
+  tap_is_int(snt_device_open(c, &open, &other, &diag), SNT_OK, "a device of another backend");
+  tap_is_int(snt_stream_create(other, &far, &diag), SNT_OK, "and a stream of it");
+  REFUSED(snt_cuda_stream(NULL, cuda_fake_stream(), &none, &diag));
+  REFUSED(snt_cuda_stream(other, cuda_fake_stream(), &none, &diag));
+  REFUSED(snt_cuda_stream(d, cuda_fake_stream(), NULL, &diag));
+  REFUSED(snt_cuda_buffer(NULL, 256, 64, &b, &diag));
+  REFUSED(snt_cuda_buffer(other, 256, 64, &b, &diag));
+  REFUSED(snt_cuda_buffer(d, 256, 0, &b, &diag));
+  REFUSED(snt_cuda_buffer(d, 256, 64, NULL, &diag));
+  REFUSED(snt_cuda_enqueue(NULL, s, &right, &diag));
+  REFUSED(snt_cuda_enqueue(x, NULL, &right, &diag));
+  REFUSED(snt_cuda_enqueue(x, s, NULL, &diag));
+  REFUSED(snt_cuda_enqueue(x, far, &right, &diag));
+  REFUSED(snt_cuda_enqueue(x, s, &empty, &diag));
+  tap_is_int(snt_cuda_enqueue(x, s, &cut, &diag), SNT_E_STRUCT, "a struct cut short: %s", diag.text);
+  tap_ok(!made && !none && !b, "and nothing is made");
+  snt_stream_destroy(far);
+  snt_device_destroy(other);
+}
+
 typedef struct fixture {
   api_memory *memory;
   snt_device *device;
@@ -101,6 +137,7 @@ static void check_device(snt_context *c, fixture *f) {
   f->program = api_compile_text(c, f->device, text, &diag);
   tap_ok(f->program != NULL, "compile %s", diag.text);
   tap_is_int(snt_exec_create(f->device, f->program, &info, &x, &diag), SNT_OK, "exec");
+  check_nothing(c, f->device, x, f->stream);
   check_runs(f, x);
   tap_is_int(snt_exec_create(f->device, f->program, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");
   tap_is_int(snt_exec_prepare(unbounded, &diag), SNT_OK, "its jobs");

@@ -226,6 +226,16 @@ static void test_overlap(vk_app *t) {
   REFUSED(set, SNT_E_ARG, "port u overlaps memory range 0", q.binds[1].range.buffer = q.ranges[0].buffer);
 }
 
+/* A slot counts as pending from its recording until its fence has passed. */
+static void test_pending(vk_app *t) {
+  REFUSED(set, SNT_E_ARG, "slot 8 of 8", q.slot = VK_APP_SLOTS);
+  tap_result(vk_app_record(t, 1, 100, &t->diag) == SNT_OK, __FILE__, __LINE__, "slot 1 is recorded");
+  REFUSED(set, SNT_E_ORDER, "slot 1 is pending", q.slot = 1);
+  tap_result(vk_app_set_slot(t, 2) == SNT_OK, __FILE__, __LINE__, "slot 2, which is not, is set");
+  tap_result(snt_vk_binding_retire(t->binding, 1) == SNT_OK && vk_app_set_slot(t, 1) == SNT_OK, __FILE__, __LINE__,
+             "slot 1, when it has retired: %s", t->diag.text);
+}
+
 static void test_before_jobs(vk_app *t) {
   snt_result r = vk_app_attach(t);
   if (r == SNT_OK) r = vk_app_compile(t, t->device, &t->program);
@@ -264,10 +274,10 @@ static void with_app(bool looked_after, void (*const *tests)(vk_app *), size_t c
 int main(void) {
   static void (*const plain[])(vk_app *) = {test_right,    test_create, test_set,   test_record, test_init,
                                             test_describe, test_unset,  test_lists, test_lost};
-  static void (*const looked_after[])(vk_app *) = {test_overlap};
+  static void (*const looked_after[])(vk_app *) = {test_overlap, test_pending};
   static vk_app unbuilt;
   with_app(false, plain, sizeof plain / sizeof *plain);
-  with_app(true, looked_after, 1);
+  with_app(true, looked_after, sizeof looked_after / sizeof *looked_after);
   vk_app_path.attach_flags = 0;
   vk_app_finish(&unbuilt);
   vk_fake_reset();

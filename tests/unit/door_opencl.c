@@ -109,6 +109,51 @@ static void check_runs(snt_exec *x, snt_stream *s, snt_buffer *const buffers[3],
   tap_ok(sums[0] == 8 && sums[15] == 8, "two runs of four rows, and none of the refused ones: %g", (double)sums[0]);
 }
 
+#define REFUSED(call) tap_is_int((call), SNT_E_ARG, "%s: %s", #call, diag.text)
+
+/* Nothing where something is needed, and what is another backend's. */
+static void check_nothing(snt_context *c, snt_device *d, cl_context context, snt_exec *x, snt_stream *s) {
+  const snt_cl_attach_info info = {.head = SNT_HEAD(cl_attach_info), .context = context, .device = device};
+  const snt_cl_attach_info nowhere = {.head = SNT_HEAD(cl_attach_info), .device = device};
+  const snt_cl_attach_info nobody = {.head = SNT_HEAD(cl_attach_info), .context = context};
+  const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = "interp"};
+  const snt_run_info run = {.head = SNT_HEAD(run_info)};
+  const snt_cl_enqueue_info right = {.head = SNT_HEAD(cl_enqueue_info), .run = &run}, empty = {.head = SNT_HEAD(cl_enqueue_info)};
+  const snt_cl_enqueue_info waits = {.head = SNT_HEAD(cl_enqueue_info), .run = &run, .wait_count = 1};
+  snt_cl_enqueue_info cut = right;
+  const cl_command_queue queue = (cl_command_queue)(uintptr_t)256;
+  const cl_mem mem = (cl_mem)(uintptr_t)256;
+  snt_device *other = NULL, *made = NULL;
+  snt_stream *far = NULL, *none = NULL;
+  snt_buffer *b = NULL;
+  cut.head.size -= 8;
+  REFUSED(snt_cl_attach(NULL, &info, &made, &diag));
+  REFUSED(snt_cl_attach(c, NULL, &made, &diag));
+  REFUSED(snt_cl_attach(c, &info, NULL, &diag));
+  REFUSED(snt_cl_attach(c, &nowhere, &made, &diag));
+  REFUSED(snt_cl_attach(c, &nobody, &made, &diag));
+  tap_is_int(snt_device_open(c, &open, &other, &diag), SNT_OK, "a device of another backend");
+  tap_is_int(snt_stream_create(other, &far, &diag), SNT_OK, "and a stream of it");
+  REFUSED(snt_cl_stream(NULL, queue, &none, &diag));
+  REFUSED(snt_cl_stream(other, queue, &none, &diag));
+  REFUSED(snt_cl_stream(d, NULL, &none, &diag));
+  REFUSED(snt_cl_stream(d, queue, NULL, &diag));
+  REFUSED(snt_cl_buffer(NULL, mem, &b, &diag));
+  REFUSED(snt_cl_buffer(other, mem, &b, &diag));
+  REFUSED(snt_cl_buffer(d, NULL, &b, &diag));
+  REFUSED(snt_cl_buffer(d, mem, NULL, &diag));
+  REFUSED(snt_cl_enqueue(NULL, s, &right, &diag));
+  REFUSED(snt_cl_enqueue(x, NULL, &right, &diag));
+  REFUSED(snt_cl_enqueue(x, s, NULL, &diag));
+  REFUSED(snt_cl_enqueue(x, far, &right, &diag));
+  REFUSED(snt_cl_enqueue(x, s, &empty, &diag));
+  REFUSED(snt_cl_enqueue(x, s, &waits, &diag));
+  tap_is_int(snt_cl_enqueue(x, s, &cut, &diag), SNT_E_STRUCT, "a struct cut short: %s", diag.text);
+  tap_ok(!made && !none && !b, "and nothing is made");
+  snt_stream_destroy(far);
+  snt_device_destroy(other);
+}
+
 static void check_exec(snt_context *c, snt_device *d, cl_context context) {
   cl_int code = CL_SUCCESS;
   const cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
@@ -127,6 +172,7 @@ static void check_exec(snt_context *c, snt_device *d, cl_context context) {
     tap_is_int(snt_cl_buffer(d, mems[i], &buffers[i], &diag), SNT_OK, "the host's memory");
   }
   tap_is_int(snt_exec_create(d, p, &info, &x, &diag), SNT_OK, "exec");
+  check_nothing(c, d, context, x, s);
   check_runs(x, s, buffers, mems, queue);
   const int64_t n = 4;
   const snt_argument arguments[] = {

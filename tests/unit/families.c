@@ -321,7 +321,8 @@ int main(int argc, char **argv) {
   const char *only_device = NULL, *only_case = NULL;
   host_env env;
   host_cache *cache = NULL;
-  host_read_env(&env);
+  snt_diag wrong = {.head = SNT_HEAD(diag)};
+  if (host_read_env(&env, &wrong) != SNT_OK) tap_bail_out(wrong.text);
   host_prepare_drivers(NULL);
   for (int i = 1; i < argc; i++) {
     bool device = false;

@@ -396,7 +396,8 @@ static void check_devices(void) {
 int main(int argc, char **argv) {
   host_env env;
   host_cache *cache = NULL;
-  host_read_env(&env);
+  snt_diag wrong = {.head = SNT_HEAD(diag)};
+  if (host_read_env(&env, &wrong) != SNT_OK) tap_bail_out(wrong.text);
   setenv("OCLGRIND_UNINITIALIZED", "0", 0); /* that check of Oclgrind 21.10 itself crashes on vectors in private arrays */
   host_prepare_drivers(NULL);
   for (int i = 1; i < argc; i++) {

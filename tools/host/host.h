@@ -8,16 +8,17 @@
 
 /* ---- environment (host_env.c): the only reader of SNT_* variables ---- */
 typedef struct host_env {
-  const char *debug;    /* SNT_DEBUG: "print,verify,time"; null: not set */
   const char *dump_dir; /* SNT_DUMP_DIR */
   const char *device;   /* SNT_DEVICE: selector when none is given */
   const char *mask;     /* SNT_MASK: device limits narrowed, "bindings=4,local=16384" */
   const char
       *cache_dir; /* SNT_CACHE_DIR; else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter; null when none is known or SNT_CACHE_DIR is "" */
+  bool cache_named;     /* by SNT_CACHE_DIR: one that cannot be used is an error */
   uint64_t cache_bytes; /* SNT_CACHE_BYTES; 1 GiB */
   char storage[512];
 } host_env;
-void host_read_env(host_env *);
+bool host_read_number(const char *text, uint64_t *out); /* digits and nothing else; false: it is none, or more than 64 bits */
+snt_result host_read_env(host_env *, snt_diag *);       /* what is no number where one is wanted is told by its name */
 
 /* ---- drivers (host_drivers.c): finds the software drivers of this machine and tells their loaders. Once, before any device is listed;
    variables that are already set are left alone. `device`: the selector of the only device that will be opened, whose backend's drivers

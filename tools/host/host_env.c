@@ -1,5 +1,6 @@
 /* Environment variables, all of them, in one place. */
 #include "tools/host/host.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,13 +18,20 @@ static const char *cache_dir(host_env *env) {
   return length > 0 && (size_t)length < sizeof env->storage ? env->storage : NULL;
 }
 
-void host_read_env(host_env *env) {
-  *env = (host_env){.debug = text_of("SNT_DEBUG"),
-                    .dump_dir = text_of("SNT_DUMP_DIR"),
-                    .device = text_of("SNT_DEVICE"),
-                    .mask = text_of("SNT_MASK"),
-                    .cache_bytes = (uint64_t)1 << 30};
+bool host_read_number(const char *text, uint64_t *out) {
+  char *stop;
+  errno = 0;
+  *out = strtoull(text, &stop, 10);
+  return *text >= '0' && *text <= '9' && !*stop && !errno;
+}
+
+snt_result host_read_env(host_env *env, snt_diag *diag) {
+  *env = (host_env){
+      .dump_dir = text_of("SNT_DUMP_DIR"), .device = text_of("SNT_DEVICE"), .mask = text_of("SNT_MASK"), .cache_bytes = (uint64_t)1 << 30};
   env->cache_dir = cache_dir(env);
+  env->cache_named = text_of("SNT_CACHE_DIR") != NULL;
   const char *bytes = text_of("SNT_CACHE_BYTES");
-  if (bytes) env->cache_bytes = strtoull(bytes, NULL, 0);
+  return !bytes || host_read_number(bytes, &env->cache_bytes)
+             ? SNT_OK
+             : host_fail(diag, SNT_E_ARG, "environment", "SNT_CACHE_BYTES: not a number of bytes: \"%s\"", bytes);
 }

@@ -175,5 +175,7 @@ snt_result host_make_dirs(const char *path, snt_diag *diag) {
     part[i] = 0;
     if (mkdir(part, 0777) != 0 && errno != EEXIST) return host_fail(diag, SNT_E_ARG, "file", "%s: %s", part, strerror(errno));
   }
+  struct stat at;
+  if (stat(path, &at) == 0 && !S_ISDIR(at.st_mode)) return host_fail(diag, SNT_E_ARG, "file", "%s: %s", path, strerror(ENOTDIR));
   return SNT_OK;
 }

@@ -71,10 +71,10 @@ static bool add_text(tool_options *o, const option_info *info, const char *value
 }
 
 static bool set_number(uint32_t *out, const char *value) {
-  char *stop;
-  const unsigned long long number = strtoull(value, &stop, 10);
-  *out = (uint32_t)number;
-  return *value >= '0' && *value <= '9' && !*stop && number && number <= UINT32_MAX;
+  uint64_t number;
+  const bool good = host_read_number(value, &number) && number && number <= UINT32_MAX;
+  *out = good ? (uint32_t)number : 0;
+  return good;
 }
 
 static bool set_real(double *out, const char *value) {
@@ -166,5 +166,6 @@ bool tool_parse(tool_options *o, const tool_command *command, int argc, char **a
     if (!set_option(o, info, value)) return false;
     given[info - table] = true;
   }
+  if (o->profile && strchr(o->profile, ',') && !strstr(command->usage, "P[,P..]")) return complain("one profile, no list:", o->profile);
   return keeps_rules(command, given);
 }

@@ -55,14 +55,23 @@ static snt_result open_profile(tool_session *s) {
   return tool_open_profile(s, given, strcspn(given, ","));
 }
 
+/* A folder that the user names must be there or be made; a home that takes none is no reason to fail. */
+static snt_result open_cache(tool_session *s, snt_cache_io *out) {
+  if (!s->env.cache_dir) return SNT_OK;
+  snt_diag why = {.head = SNT_HEAD(diag)};
+  const snt_result r = host_cache_open(s->env.cache_dir, s->env.cache_bytes, &s->cache, &why);
+  if (r == SNT_OK) *out = (snt_cache_io){s->cache, host_cache_get, host_cache_set};
+  return r == SNT_OK || !s->env.cache_named ? SNT_OK : host_fail(&s->diag, r, "cache", "SNT_CACHE_DIR: %s", why.text);
+}
+
 snt_result tool_open(tool_session *s, const tool_options *options, bool with_device) {
   memset(s, 0, sizeof *s);
   s->options = *options;
-  host_read_env(&s->env);
+  snt_result r = host_read_env(&s->env, &s->diag);
+  if (r != SNT_OK) return r;
   snt_context_info info = {.head = SNT_HEAD(context_info), .abi_version = SNT_ABI_VERSION, .alloc = host_allocator()};
-  if (s->env.cache_dir && host_cache_open(s->env.cache_dir, s->env.cache_bytes, &s->cache, NULL) == SNT_OK)
-    info.cache = (snt_cache_io){s->cache, host_cache_get, host_cache_set};
-  snt_result r = snt_context_create(&info, &s->context);
+  r = open_cache(s, &info.cache);
+  if (r == SNT_OK) r = snt_context_create(&info, &s->context);
   if (r == SNT_OK) r = snt_context_add_backend(s->context, host_cuda_text());
   if (r != SNT_OK) return r;
   if (!with_device) return open_profile(s);
@@ -77,11 +86,11 @@ static int SNT_CALL show_progress(void *user, const char *stage, double fraction
 }
 
 static void SNT_CALL dump(void *user, const char *stage, const char *text, size_t length) {
-  const tool_session *s = user;
+  tool_session *s = user;
   static unsigned number;
   char path[4096];
   snprintf(path, sizeof path, "%s/%02u-%s.txt", s->env.dump_dir, number++, stage);
-  (void)host_write_file(path, text, length, NULL);
+  if (s->dumped == SNT_OK) s->dumped = host_write_file(path, text, length, &s->diag);
 }
 
 /* The number of a word in a list; an option that is not given is the first. */
@@ -134,13 +143,15 @@ snt_result tool_compile_flags(tool_session *s, uint32_t targets, uint32_t flags,
   if (r != SNT_OK) return r;
   const bool terminal = isatty(2) && !s->options.quiet;
   if (terminal) info.progress = show_progress;
-  if (s->env.dump_dir && host_make_dirs(s->env.dump_dir, NULL) == SNT_OK) info.dump = dump;
+  if (s->env.dump_dir) r = host_make_dirs(s->env.dump_dir, &s->diag);
+  if (r != SNT_OK) return r;
+  if (s->env.dump_dir) info.dump = dump;
   host_glsl glsl = {NULL};
   if (host_glsl_found()) info.glsl = host_glsl_compile, info.glsl_user = &glsl;
   r = snt_compile(s->graph, s->profile, &info, out, &s->diag);
   host_glsl_free(&glsl);
   if (terminal) fprintf(stderr, "\r%24s\r", "");
-  return r;
+  return r == SNT_OK ? s->dumped : r;
 }
 
 snt_result tool_compile(tool_session *s, uint32_t targets) {

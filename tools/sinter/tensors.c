@@ -1,6 +1,5 @@
 /* Port values in host memory: made, filled, written. */
 #include "tools/sinter/tool.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,11 +60,7 @@ static const char *value_of(const tool_pair *pairs, uint32_t count, const char *
 }
 
 static bool read_seed(const char *value, uint64_t *seed) { /* random:SEED */
-  char *stop;
-  if (strncmp(value, "random:", 7) || value[7] < '0' || value[7] > '9') return false;
-  errno = 0;
-  *seed = strtoull(value + 7, &stop, 10);
-  return !*stop && !errno;
+  return !strncmp(value, "random:", 7) && host_read_number(value + 7, seed);
 }
 
 static snt_result fill_input(tool_session *s, tool_tensor *t, uint32_t number) {

@@ -27,6 +27,7 @@ typedef struct tool_session {
   tool_options options;
   host_env env;
   host_cache *cache;
+  snt_result dumped; /* into SNT_DUMP_DIR: the first failure */
   snt_context *context;
   snt_device *device;
   snt_profile *profile;
