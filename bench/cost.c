@@ -148,6 +148,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
     t->noise += noise;
     printf("%-24s chosen %u kernels %9.2f us, the other's %u kernels %9.2f us: %.2f times, A/A %.1f %%%s\n", name, b->parts[0].steps,
            b->parts[0].measured / 1e3, b->parts[1].steps, b->parts[1].measured / 1e3, ratio, 100 * noise, slower ? "  SLOWER" : "");
+    if (b->verbose) show_parts(b);
   }
   t->left_out += r < 0;
   fflush(stdout);

@@ -66,14 +66,18 @@ static void judge_sweeps(cost_bench *b, const sweep *sweeps, uint32_t makings, p
 
 /* ---- sweeps ---- */
 
-/* Submissions that fill a slice, after two that warm up. */
+/* Submissions that fill a slice, by a slice: a first run wakes threads, and each slice waits once, so that of two alike the one of fewer
+   submissions would be the slower one. */
 static snt_result find_repeats(cost_bench *b, const partition *p, uint32_t *repeats) {
-  double ns = 0;
+  enum { LOOKS = 4 };
   SNT_TRY(snt_exec_prepare(p->exec, &b->diag));
-  SNT_TRY(cost_sample(b, p, 1, &ns));
-  SNT_TRY(cost_sample(b, p, 1, &ns));
-  const double wanted = b->slice_ns / ns;
-  *repeats = wanted < 1 ? 1 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+  *repeats = 1;
+  for (uint32_t look = 0; look < LOOKS; look++) {
+    double ns = 0;
+    SNT_TRY(cost_sample(b, p, *repeats, &ns));
+    const double wanted = b->slice_ns / ns;
+    *repeats = wanted < 1 ? 1 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+  }
   return SNT_OK;
 }
 
