@@ -144,27 +144,13 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
 
 /* ---- items are lanes ---- */
 
-/* Does a vector of so many elements lie beside each other in all that is read? */
-static bool lies_whole(const fusion_context *c, const fusion_group *group, uint32_t node, int64_t lanes) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  uint32_t last = t->rank;
-  while (last && t->dims[last - 1] == 1) last--;
-  return !last || expr_multiple_of(c->graph->pool, t->dims[last - 1]) % lanes == 0 ||
-         (!fusion_is_view(c->graph, node) && ir_same_shape(t, &ir_at(c->graph, group->hero)->type));
-}
-
-/* Elements of an item: vectors side by side wait for each other's operations less, where the device still has enough groups. */
+/* As many as the device still has enough groups with. */
 static int64_t widest_lanes(const fusion_context *c, const fusion_group *group, const schedule_space *space) {
   const cost_profile *p = c->options->profile;
   const expr_pool *x = c->graph->pool;
-  const int64_t lanes = schedule_item_lanes(c), wide = lanes * p->item_vectors;
+  const int64_t wide = schedule_wide_lanes(c, group);
   const double results = (double)schedule_hint(x, space->columns) * (double)schedule_hint(x, space->rows);
-  if (lanes == 1 || wide <= lanes || results < (double)wide * p->group_items * p->min_groups) return lanes;
-  for (uint32_t i = 0; i < group->count; i++)
-    if (!lies_whole(c, group, group->nodes[i], wide)) return lanes;
-  for (uint32_t i = 0; i < group->input_count; i++)
-    if (!lies_whole(c, group, group->inputs[i], wide)) return lanes;
-  return wide;
+  return results < (double)wide * p->group_items * p->min_groups ? schedule_item_lanes(c) : wide;
 }
 
 /* Vectors where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
