@@ -44,6 +44,22 @@ for my $name (sort keys %graphs) {
     ok($code == 0, "$name is right by $profile") or diag($said);
   }
 }
+# Rows: what is live of a row's vectors says how many there are.
+sub live {
+  my ($columns, $profile) = @_;
+  my ($code, $said) = says("$sinter inspect-kernel", put('row.snt', graph("%x: f32[16,$columns]", '%y = softmax %x', 'return y=%y')), '--profile', $profiles{$profile}, '--sample 4 --json');
+  return $code ? 0 : decode_json($said)->[0]{live_words};
+}
+for ([512, 1], [448, 0], [516, 0]) {
+  my ($columns, $wider) = @$_;
+  my ($one, $two) = map { live($columns, $_) } qw(one two);
+  ok($one && ($wider ? $two > $one : $two == $one), "rows of $columns: $one words live, $two of two vectors an item");
+}
+for my $text (graph('%x: f32[16,512]', '%y = softmax %x', 'return y=%y'),
+              graph('%x: f32[9,1024], %r: f32[9,1024], %g: f32[1024], %b: f32[1024]', '%s = add %x, %r', '%y = layernorm %s, %g, %b', 'return y=%y, s=%s')) {
+  my ($code, $said) = says("$sinter run", put('row.snt', $text), "--device interp --profile $profiles{kir2} --check");
+  ok($code == 0, 'rows of two vectors an item are right') or diag($said);
+}
 my ($code, $said) = says("$sinter inspect-kernel", put('exp.snt', $graphs{'one shape'}[1]), '--profile', $profiles{flushing}, '--numerics reproducible --sample 4 --json');
 my @kernels = $code ? () : @{decode_json($said)};
 is(@kernels ? $kernels[0]{groups} * $kernels[0]{items} : $said, 512 * 256, 'one element an item where denormals are made of integers');
