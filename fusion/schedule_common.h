@@ -23,6 +23,8 @@ uint32_t schedule_dear_lanes(const fusion_context *);
 /* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
    it, not four in a vector and another for the rest. */
 uint32_t schedule_item_lanes(const fusion_context *);
+/* The same where vectors side by side are to wait for each other's operations less: only where what is read lies beside each other in so many. */
+uint32_t schedule_wide_lanes(const fusion_context *, const fusion_group *);
 /* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
 bool schedule_is_packed(const fusion_context *, int32_t dtype);
 bool schedule_has_dear(const ir_graph *, const fusion_group *); /* it computes transcendental functions */

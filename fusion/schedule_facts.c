@@ -53,6 +53,36 @@ uint32_t schedule_dear_lanes(const fusion_context *c) {
 
 uint32_t schedule_item_lanes(const fusion_context *c) { return c->options->profile->caps.flushes ? 1 : 4; }
 
+static bool has_whole_rows(const ir_graph *g, uint32_t node, int64_t lanes) {
+  const ir_tensor *t = &ir_at(g, node)->type;
+  uint32_t last = t->rank;
+  while (last && t->dims[last - 1] == 1) last--;
+  return !last || expr_multiple_of(g->pool, t->dims[last - 1]) % lanes == 0;
+}
+
+/* All that views make of what is stored has rows of whole vectors, and so has that, unless it is the same for whole rows. */
+static bool lies_whole(const ir_graph *g, uint32_t node, int64_t lanes) {
+  for (; fusion_is_view(g, node); node = ir_arg(g, node, 0)) {
+    const ir_node *n = ir_at(g, node);
+    if (!has_whole_rows(g, node, lanes) || (n->op != IR_OP_broadcast && !has_whole_rows(g, ir_arg(g, node, 0), lanes))) return false;
+    for (uint32_t i = 1; n->op == IR_OP_concat && i < n->arity; i++)
+      if (!has_whole_rows(g, ir_arg(g, node, i), lanes) || !lies_whole(g, ir_arg(g, node, i), lanes)) return false;
+  }
+  return true;
+}
+
+uint32_t schedule_wide_lanes(const fusion_context *c, const fusion_group *group) {
+  const uint32_t lanes = schedule_item_lanes(c), wide = lanes * c->options->profile->item_vectors;
+  if (lanes == 1 || wide <= lanes) return lanes;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const ir_node *n = ir_at(c->graph, group->nodes[i]);
+    if (!lies_whole(c->graph, group->nodes[i], wide)) return lanes;
+    for (uint32_t a = 0; a < n->arity; a++)
+      if (!lies_whole(c->graph, ir_arg(c->graph, group->nodes[i], a), wide)) return lanes;
+  }
+  return wide;
+}
+
 bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
   const kir_caps *caps = &c->options->profile->caps;
   switch (dtype) {

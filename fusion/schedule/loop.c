@@ -1,5 +1,5 @@
 /* Kind `loop`: pointwise nodes with any movement, several outputs of one element count.
-   Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four.
+   Explicit classes: a group owns a share of the rows and columns and walks it in vectors. Lanes: an item owns a vector of four, or several side by side.
    Results between seams of what they read are boxes (schedule/loop_boxes.c), each with a share of the groups of its own. */
 #include "fusion/schedule/loop_private.h"
 #include "fusion/emit_private.h"
@@ -144,15 +144,28 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
 
 /* ---- items are lanes ---- */
 
-/* One vector an item where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
-static void pick_lanes(fusion_context *c, loop_box *box) {
+/* As many as the device still has enough groups with. */
+static int64_t widest_lanes(const fusion_context *c, const fusion_group *group, const schedule_space *space) {
+  const cost_profile *p = c->options->profile;
+  const expr_pool *x = c->graph->pool;
+  const int64_t wide = schedule_wide_lanes(c, group);
+  const double results = (double)schedule_hint(x, space->columns) * (double)schedule_hint(x, space->rows);
+  return results < (double)wide * p->group_items * p->min_groups ? schedule_item_lanes(c) : wide;
+}
+
+/* Vectors where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
+static void pick_lanes(fusion_context *c, const fusion_group *group, loop_box *box) {
   enum { SHORT_ROW = 128 };
   const expr_pool *x = c->graph->pool;
-  const int64_t lanes = schedule_item_lanes(c), run = expr_multiple_of(x, box->space.columns);
+  const int64_t run = expr_multiple_of(x, box->space.columns), least = schedule_item_lanes(c);
   const bool flat = box->space.split && schedule_hint(x, box->space.columns) < SHORT_ROW;
+  int64_t lanes = widest_lanes(c, group, &box->space);
   if (flat) schedule_space_split(c, &box->space, 0);
-  const bool whole = run > 0 && (run % lanes == 0 || lanes % run == 0) && expr_multiple_of(x, box->space.columns) % lanes == 0;
-  box->lanes = flat && !whole ? 1 : (uint32_t)lanes;
+  for (; lanes > 1; lanes = lanes > least ? least : 1) {
+    const bool whole = expr_multiple_of(x, box->space.columns) % lanes == 0;
+    if (flat ? whole && run > 0 && (run % lanes == 0 || lanes % run == 0) : whole || lanes == least) break;
+  }
+  box->lanes = (uint32_t)lanes;
 }
 
 static uint32_t pick_items(const fusion_context *c, const loop_box *boxes, uint32_t count) {
@@ -195,7 +208,7 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   loop_box *boxes = loop_find_boxes(c, group, &count);
   if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   loop_job job = {.group = group};
-  for (uint32_t i = 0; i < count; i++) pick_lanes(c, &boxes[i]);
+  for (uint32_t i = 0; i < count; i++) pick_lanes(c, group, &boxes[i]);
   job.items = (ir_expr)pick_items(c, boxes, count);
   for (uint32_t i = 0; i < count; i++) {
     boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)boxes[i].lanes);

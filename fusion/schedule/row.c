@@ -316,12 +316,23 @@ static snt_result build_rows_items(row_job *j) {
   return finish(j, j->groups);
 }
 
+/* Vectors of an item along a row: several side by side where they leave no tail and a sweep enough trips. */
+static uint32_t lanes_along(const row_job *j, int64_t columns) {
+  enum { TRIPS = 8 };
+  const uint32_t wide = schedule_wide_lanes(j->c, j->group);
+  const int64_t trip = wide * (int64_t)j->c->options->profile->row_items;
+  if (columns < 4) return 1;
+  return wide < 4 || fusion_keeps_order(j->c->options) || columns < TRIPS * trip || expr_multiple_of(j->c->graph->pool, j->columns) % trip
+             ? 4
+             : wide;
+}
+
 static snt_result build_rows_lanes(row_job *j) {
   enum { SHORT = 16, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
   const int64_t columns = schedule_hint(x, j->columns);
-  j->lanes = columns >= 4 ? 4 : 1;
+  j->lanes = lanes_along(j, columns);
   j->items = (uint32_t)c->options->profile->row_items;
   if (fusion_keeps_order(c->options)) {
     uint32_t most = columns < SHORT ? 1 : TREE_ITEMS;
