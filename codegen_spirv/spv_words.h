@@ -21,12 +21,12 @@ typedef struct spv_interned {
 
 typedef struct spv_module {
   ir_arena *arena;
+  spv_words section[SPV_SECTIONS];
   spv_words keys;
   IR_VEC(spv_interned) interned;
   uint32_t *table, table_size; /* open hash: 1 + index into interned */
   uint32_t bound;
   bool failed;
-  spv_words section[SPV_SECTIONS];
 } spv_module;
 
 void spv_init(spv_module *, ir_arena *);
