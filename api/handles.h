@@ -79,30 +79,31 @@ typedef struct api_target_row {
 } api_target_row;
 extern const api_target_row api_targets[API_TARGETS];
 typedef struct api_kernel {
-  const kir_kernel *legal[API_TARGETS];
-  api_code code[API_TARGETS];
   uint32_t binding_count, block_bytes, items[3];
   uint32_t sub;                    /* exact subgroup size of the SPIR-V code, 0 or ~0u: any */
   uint8_t kinds[API_MAX_BINDINGS]; /* RT_SLOT_* of the SPIR-V code's slots */
+  const kir_kernel *legal[API_TARGETS];
+  api_code code[API_TARGETS];
 } api_kernel;
 
 struct snt_program {
   atomic_uint uses;
-  snt_context *context;
-  api_store *store; /* of the constants; null: they are in the arena or in a blob */
-  ir_arena arena;
-  expr_pool pool;
-  ir_graph graph; /* as the user gave it: what the host device evaluates */
+  uint32_t port_count;
+  api_kernel *kernels;
   ir_plan plan;
+  ir_arena arena;
+  snt_context *context;
+  uint32_t *ports;       /* port -> plan buffer: inputs and states in order, then outputs */
+  api_store *store;      /* of the constants; null: they are in the arena or in a blob */
   _Atomic(void *) *made; /* per buffer of the plan: its constant, once somebody asked for what is only described */
   uint32_t made_count;
+  uint32_t targets;
+  const char *texts[2]; /* of a loaded program: what explain said when it was compiled, by SNT_EXPLAIN_*; null: ask the fusion context */
+  expr_pool pool;
+  ir_graph graph;        /* as the user gave it: what the host device evaluates */
   fusion_context fusion; /* groups and decisions, for explain */
   fusion_options options;
   cost_profile profile;
-  uint32_t targets, port_count;
-  uint32_t *ports; /* port -> plan buffer: inputs and states in order, then outputs */
-  api_kernel *kernels;
-  const char *texts[2]; /* of a loaded program: what explain said when it was compiled, by SNT_EXPLAIN_*; null: ask the fusion context */
 };
 
 /* What a device of a host's own (door/) does instead of a backend. */
@@ -179,7 +180,6 @@ struct snt_exec {
   uint32_t *job_of; /* kernel -> job; UINT32_MAX: only chains have it */
   uint32_t job_room, chain_count;
   exec_chain *chains;  /* in order */
-  ir_arena texts;      /* their codes */
   rt_buffer *turns;    /* what the groups of a chain share their work by: one chain runs at a time */
   rt_buffer **buffers; /* per plan buffer: constants, states, scratch (one for all), staging of host arguments */
   rt_buffer *scratch;
@@ -201,6 +201,7 @@ struct snt_exec {
   } * bound;           /* per plan buffer, of the run at hand */
   rt_buffer **staging; /* per plan buffer: device copies of host arguments */
   void **host_states;  /* host device */
+  ir_arena texts;      /* codes of the chains */
 };
 
 void *api_take(snt_context *, size_t size); /* zeroed */

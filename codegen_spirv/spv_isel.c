@@ -4,15 +4,16 @@
 
 typedef struct isel_row {
   uint16_t f, s, u, b;
-  uint16_t ext_f, ext_s, ext_u;
-  const char *why;
+  uint8_t ext_f, ext_s, ext_u;
+  uint8_t why; /* there is more to it than the one instruction: `several`, or the pass that removes it */
 } isel_row;
-static const char several[] = "";
+enum { several = 1, legalise, math };
+static const char *const passes[] = {[legalise] = "legalise", [math] = "math"};
 #define SEVERAL \
   { .why = several }
 #define LOWERED(pass) \
-  { .why = "!" pass }
-#define MATH LOWERED("math")
+  { .why = pass }
+#define MATH LOWERED(math)
 #define EXT SpvOpExtInst
 
 // clang-format off
@@ -39,7 +40,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_rint] = {.f = EXT, .ext_f = GLSLstd450RoundEven},
     [KIR_udiv] = {.s = SpvOpUDiv, .u = SpvOpUDiv},
     [KIR_umod] = {.s = SpvOpUMod, .u = SpvOpUMod},
-    [KIR_mulhi] = SEVERAL, [KIR_wrap] = LOWERED("legalise"),
+    [KIR_mulhi] = SEVERAL, [KIR_wrap] = LOWERED(legalise),
     [KIR_and] = {.s = SpvOpBitwiseAnd, .u = SpvOpBitwiseAnd, .b = SpvOpLogicalAnd},
     [KIR_or] = {.s = SpvOpBitwiseOr, .u = SpvOpBitwiseOr, .b = SpvOpLogicalOr},
     [KIR_xor] = {.s = SpvOpBitwiseXor, .u = SpvOpBitwiseXor, .b = SpvOpLogicalNotEqual},
@@ -60,8 +61,8 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_tanh] = MATH, [KIR_asinh] = MATH, [KIR_acosh] = MATH, [KIR_atanh] = MATH, [KIR_sigmoid] = MATH, [KIR_erf] = MATH, [KIR_pow] = MATH,
     [KIR_atan2] = MATH,
     [KIR_splat] = SEVERAL, [KIR_vec] = SEVERAL, [KIR_iota] = SEVERAL, [KIR_extract] = SEVERAL, [KIR_insert] = SEVERAL, [KIR_shuffle] = SEVERAL,
-    [KIR_permute] = LOWERED("legalise"),
-    [KIR_hred_add] = LOWERED("legalise"), [KIR_hred_max] = LOWERED("legalise"), [KIR_hred_min] = LOWERED("legalise"), [KIR_hred_mul] = LOWERED("legalise"),
+    [KIR_permute] = LOWERED(legalise),
+    [KIR_hred_add] = LOWERED(legalise), [KIR_hred_max] = LOWERED(legalise), [KIR_hred_min] = LOWERED(legalise), [KIR_hred_mul] = LOWERED(legalise),
     [KIR_load] = SEVERAL, [KIR_store] = SEVERAL, [KIR_fill] = SEVERAL, [KIR_prefetch] = SEVERAL,
     [KIR_atomic_add] = {.s = SpvOpAtomicIAdd, .u = SpvOpAtomicIAdd, .why = several},
     [KIR_atomic_min] = {.s = SpvOpAtomicSMin, .u = SpvOpAtomicUMin, .why = several},
@@ -74,16 +75,19 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_sg_max] = {.f = SpvOpGroupNonUniformFMax, .s = SpvOpGroupNonUniformSMax, .u = SpvOpGroupNonUniformUMax, .why = several},
     [KIR_sg_min] = {.f = SpvOpGroupNonUniformFMin, .s = SpvOpGroupNonUniformSMin, .u = SpvOpGroupNonUniformUMin, .why = several},
     [KIR_sg_shuffle] = SEVERAL, [KIR_sg_barrier] = SEVERAL, [KIR_barrier] = SEVERAL,
-    [KIR_async_copy] = LOWERED("legalise"), [KIR_async_commit] = LOWERED("legalise"), [KIR_async_wait] = LOWERED("legalise"),
+    [KIR_async_copy] = LOWERED(legalise), [KIR_async_commit] = LOWERED(legalise), [KIR_async_wait] = LOWERED(legalise),
     [KIR_mma_load] = SEVERAL, [KIR_mma_store] = SEVERAL, [KIR_mma] = SEVERAL,
     [KIR_loop] = SEVERAL, [KIR_carry] = SEVERAL, [KIR_if] = SEVERAL, [KIR_else] = SEVERAL, [KIR_yield] = SEVERAL, [KIR_end] = SEVERAL,
     [KIR_result] = SEVERAL, [KIR_own] = SEVERAL, [KIR_inline] = SEVERAL,
 };
 // clang-format on
 
+/* The pass that removes it; null: none. */
+static const char *pass_of(const isel_row *row) { return row->why > several ? passes[row->why] : NULL; }
+
 bool spv_isel_has(kir_op op, const char **why) {
   const isel_row *row = &rows[op];
-  *why = row->why && *row->why ? row->why + 1 : NULL;
+  *why = pass_of(row);
   return row->why || row->f || row->s || row->u || row->b;
 }
 
@@ -107,8 +111,7 @@ uint32_t spv_select_op(spv *s, uint32_t inst) {
   const isel_row *row = &rows[in->op];
   const kir_type operand = in->arg_count ? spv_arg_type(s, inst, 0) : in->type;
   const uint32_t op = spv_isel_op((kir_op)in->op, operand.base);
-  if (row->why && *row->why == '!')
-    spv_fail(s, SNT_E_INTERNAL, inst, "%s must have been removed by pass %s", kir_ops[in->op].name, row->why + 1);
+  if (pass_of(row)) spv_fail(s, SNT_E_INTERNAL, inst, "%s must have been removed by pass %s", kir_ops[in->op].name, pass_of(row));
   if (op == SpvOpNop || s->result != SNT_OK) return 0;
   uint32_t operands[6], count = 0;
   if (op == SpvOpExtInst) operands[count++] = s->glsl, operands[count++] = extended(row, operand.base);

@@ -28,7 +28,6 @@ typedef struct spv_region {
 } spv_region;
 
 typedef struct spv {
-  spv_module m;
   const kir_kernel *k;
   const kir_caps *caps;
   uint32_t *id; /* kernel value -> SPIR-V id */
@@ -40,13 +39,14 @@ typedef struct spv {
   bool matrices;                              /* the module is in the Vulkan memory model */
   kir_mma mma;                                /* and its fragments have this size */
   uint32_t address_at;                        /* byte of the block where the addresses of buffers begin; 0: none */
-  uint32_t types[SNT_DTYPE_COUNT][5];         /* by lanes, 0: not defined yet */
-  uint32_t builtin[48];                       /* input variables by number, 0: not used */
-  IR_VEC(uint32_t) needed;
-  kir_place *places; /* by instruction, of the source; null: no debug information */
-  uint32_t source;   /* the source's name */
+  kir_place *places;                          /* by instruction, of the source; null: no debug information */
+  uint32_t source;                            /* the source's name */
   snt_diag *diag;
   snt_result result; /* sticky */
+  IR_VEC(uint32_t) needed;
+  spv_module m;
+  uint32_t types[SNT_DTYPE_COUNT][5]; /* by lanes, 0: not defined yet */
+  uint32_t builtin[48];               /* input variables by number, 0: not used */
 } spv;
 
 void spv_fail(spv *, snt_result, uint32_t inst, const char *format, ...) IR_PRINTF(4, 5);

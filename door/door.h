@@ -41,15 +41,15 @@ typedef struct door_limits {
 
 typedef struct door_device {
   VkDevice handle; /* null: only planned */
-  door_vk vk;
   VkPipelineCache cache;
-  VkAllocationCallbacks callbacks;
   const VkAllocationCallbacks *allocation; /* null or &callbacks */
   uint64_t features;                       /* SNT_VK_FEATURE_*: enabled */
   uint32_t flags, api_version;
-  door_limits limits;
   atomic_bool lost;
+  VkAllocationCallbacks callbacks;
+  door_vk vk;
   char name[64];
+  door_limits limits;
 } door_device;
 
 enum { DOOR_MAX_NEEDS = 64, DOOR_STAGING_BYTES = 4 << 20 };
@@ -137,7 +137,6 @@ typedef struct door_slot {
 struct snt_binding {
   snt_exec *exec;
   VkDescriptorPool pool; /* ours; null: the host's */
-  door_layout layout;
   int64_t *max_symbols;
   snt_vk_range *memory; /* [need_count] */
   VkBufferView *views;  /* of texel slots that read our own memory; [bindings of all sets], mostly null */
@@ -152,6 +151,7 @@ struct snt_binding {
   VkWriteDescriptorSet *writes;
   door_resource *resources;
   VkDeviceAddress *addresses;
+  door_layout layout;
 };
 
 extern const api_door door_vtable;

@@ -52,23 +52,23 @@ typedef struct attention {
   uint32_t weights, value_operand; /* operand numbers of `values` */
   uint32_t query_operand;          /* operand number of `scores`; the other holds the keys */
   uint32_t label_count;            /* axes of the result */
-  ir_expr label[SNT_MAX_RANK];     /* variable of each, 0 where the extent is 1 */
-  ir_expr extent[SNT_MAX_RANK];
-  int32_t row, depth; /* axis of the result along the queries; along the values' width */
-  ir_expr key, keys;  /* variable and extent of the axis that is summed */
-  uint32_t inner;     /* label of `scores` that is summed */
+  uint32_t inner;                  /* label of `scores` that is summed */
+  int32_t row, depth;              /* axis of the result along the queries; along the values' width */
+  ir_expr key, keys;               /* variable and extent of the axis that is summed */
   ir_expr inner_extent;
   uint32_t argument; /* a(k); 0: weights are not exponentials */
   bool smallest;     /* the extremum is the minimum */
   uint32_t exp_count, max_count, sum_count, factor_count, reference_count, choice_count;
+  uint8_t chosen_after;        /* how many factors the choices wait for */
+  uint8_t weight_exp;          /* of the weights: 1 + exp */
+  ir_expr label[SNT_MAX_RANK]; /* variable of each, 0 where the extent is 1 */
+  ir_expr extent[SNT_MAX_RANK];
   uint32_t
       choices[ATTENTION_CHOICES]; /* selects of weights that wait for factors: what they leave out is 0 even where a factor is no number */
-  uint8_t chosen_after;           /* how many factors those are */
   attention_exp exps[ATTENTION_EXPS];
   uint32_t maxes[ATTENTION_REDUCES];
   uint32_t sums[ATTENTION_REDUCES];
   uint8_t sum_exp[ATTENTION_REDUCES]; /* 1 + exp */
-  uint8_t weight_exp;                 /* of the weights: 1 + exp */
   struct {
     uint32_t node;
     map_access at;

@@ -32,13 +32,11 @@ typedef struct local_shape {
 
 typedef struct contract_local {
   contraction *t;
-  local_axis rows, columns, terms, batch;
   local_shape shape;
-  uint32_t step, items; /* terms a step; items of a group */
-  uint32_t buffers;     /* of each panel: the step at hand and those that are under way */
-  bool copies;          /* some panel is copied */
-  uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
-  local_panel panel[LOCAL_PANELS];
+  uint32_t step, items;                                /* terms a step; items of a group */
+  uint32_t buffers;                                    /* of each panel: the step at hand and those that are under way */
+  bool copies;                                         /* some panel is copied */
+  uint32_t parts;                                      /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
@@ -49,6 +47,8 @@ typedef struct contract_local {
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
   ir_expr batch_at, part_at, row_at;
   uint32_t scratch, scratch_memory; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
+  local_panel panel[LOCAL_PANELS];
+  local_axis rows, columns, terms, batch;
 } contract_local;
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */

@@ -18,30 +18,32 @@ enum {
 };
 
 typedef struct contraction {
-  void (*store)(struct contraction *, const uint32_t *acc); /* of a cell; null: contract_store_cell */
   fusion_context *c;
-  const fusion_group *group;
   emit *e;
-  uint32_t out_rank, lhs_rank, rhs_rank, reduced_count;
-  const ir_expr *out, *lhs, *rhs;
-  uint32_t reduced[CONTRACT_LABELS];
-  ir_expr extent[CONTRACT_LABELS], at[CONTRACT_LABELS]; /* by label */
-  int32_t lane_axis, row_axis, outer_axis;              /* axes of the result; CONTRACT_NONE if absent */
+  const ir_expr *out;
+  uint32_t out_rank, reduced_count;
+  int32_t lane_axis, row_axis, outer_axis; /* axes of the result; CONTRACT_NONE if absent */
   uint32_t lane_operand;
-  bool packed;                   /* operands are words of four bytes */
-  bool past_rows, past_columns;  /* tiles reach past the last one */
-  bool both_lanes;               /* the other operand varies along the lanes too: element by element (depthwise) */
   uint32_t lanes, vectors, rows; /* tile */
   uint32_t overlap;              /* columns that its last vector shares with the one before */
   kir_type type;
-  uint32_t staged[CONTRACT_STAGED], staged_count;
+  bool packed;                  /* operands are words of four bytes */
+  bool past_rows, past_columns; /* tiles reach past the last one */
+  bool both_lanes;              /* the other operand varies along the lanes too: element by element (depthwise) */
+  contract_set set;             /* the contractions that share the tile: their cells one after another */
+  uint32_t staged_count;
+  const ir_expr *lhs, *rhs;
+  uint32_t lhs_rank, rhs_rank;
+  ir_expr at[CONTRACT_LABELS], extent[CONTRACT_LABELS]; /* by label */
+  uint32_t reduced[CONTRACT_LABELS], staged[CONTRACT_STAGED];
+  uint32_t chooser; /* of the hero (emit_chooser); 0: none is asked */
+  const fusion_group *group;
+  void (*store)(struct contraction *, const uint32_t *acc); /* of a cell; null: contract_store_cell */
   uint32_t lane_var[CONTRACT_VECTORS];
   ir_expr lane_at[CONTRACT_VECTORS];     /* offset of vector j's lanes from the tile's column */
   ir_expr row_tiles[2], column_tiles[2]; /* first tile of this work-item, one past its last */
   ir_expr outer_range[2];                /* its share of the outer axis; the end is 0 when it is one index */
   int64_t most_outer, most_rows;         /* indices of it, and tiles of rows, that a work-item has at most; 0: unknown */
-  uint32_t chooser;                      /* of the hero (emit_chooser); 0: none is asked */
-  contract_set set;                      /* the contractions that share the tile: their cells one after another */
   uint32_t operands[2];                  /* different ones of theirs, left and right: what is the same for several is read once */
   uint32_t panel[CONTRACT_SET_MAX];      /* memory of a panel of the lane operand, staged for each tile of columns */
   uint8_t lane_form[CONTRACT_SET_MAX];   /* contract_form: how each one's lane operand is read */

@@ -124,7 +124,6 @@ typedef struct fusion_asked {
 /* The body of a repeat as a graph of its own (fusion/outline.c): the carried values are states with an update, what it reads from around it are
    inputs. The repeat's place in the graph is a `loop` node, its operands the initial values and then the values read. */
 typedef struct fusion_body {
-  ir_graph graph;
   ir_expr variable, trips;     /* the number of the trip, a variable of the pool */
   uint32_t carried;            /* the first operands of the loop */
   uint32_t input_count;        /* of the graph, states included */
@@ -133,6 +132,7 @@ typedef struct fusion_body {
   bool in_registers; /* pointwise in one shape: a loop inside a kernel of kind `loop` */
   bool tables;       /* and it reads elements of tables (fusion_is_table) */
   bool rests;        /* an element that a trip leaves as it was stays so */
+  ir_graph graph;
 } fusion_body;
 
 /* What prices ask of a node again and again. */
@@ -166,34 +166,34 @@ typedef struct fusion_context {
   ir_arena *arena; /* of the compile: groups, decisions, kernels, plan */
   ir_graph *graph; /* the working graph; a pass may replace it */
   ir_plan *plan;
+  snt_diag *diag;
   uint32_t *group_of; /* node -> group + 1; 0: view, source or dead; a recomputed node has several: one of them */
   IR_VEC(fusion_group) groups;
   const ir_uses *uses; /* of the graph, which changes no more; null before grouping */
   double *elements;    /* per node, at the hints of the symbols: what the prices stand on; null before grouping */
   fusion_facts *facts; /* per node, with `elements` */
-  uint8_t *neighbours; /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
-  bool joins;          /* some value is a concatenation */
-  bool has_narrow;     /* some value's elements are narrower than a word */
-  uint32_t *positions; /* per node: room to note where in a group it is; right where the group has it there */
-  uint32_t *order;     /* groups in execution order */
+  IR_VEC(fusion_decision) decisions;
+  IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
+  const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */
+  fusion_pitch *pitches;                /* per node: how its buffer is laid out (fusion/schedule/pitch.c); null: as the nodes say */
+  uint8_t *neighbours;                  /* per argument of a node, where vectors are explicit: FUSION_BESIDE ...; null: all are */
+  bool joins;                           /* some value is a concatenation */
+  bool has_narrow;                      /* some value's elements are narrower than a word */
+  uint32_t *positions;                  /* per node: room to note where in a group it is; right where the group has it there */
+  uint32_t *order;                      /* groups in execution order */
   uint32_t order_count;
   uint32_t *buffers;      /* per node: its buffer in the plan + 1; 0: none yet */
   uint8_t *copied_update; /* per update: the new value has storage of its own and is copied into the state at the end; null: none */
-  fusion_pitch *pitches;  /* per node: how its buffer is laid out (fusion/schedule/pitch.c); null: as the nodes say */
-  IR_VEC(fusion_decision) decisions;
   IR_VEC(fusion_packed) packed;
   IR_VEC(fusion_asked) asked;
-  bool asking, peeked;                  /* `asked` is kept; the data of a constant has decided something since */
-  const ir_graph *given;                /* what the caller compiles: the types of its ports; null in a body */
-  IR_VEC(const fusion_body *) bodies;   /* of the loops in the graph: attribute `region` less 1 */
-  IR_VEC(const ir_graph *) body_graphs; /* as compiled, bodies in bodies included: plan_loop.body less 1 */
-  const struct fusion_steer *steer;     /* the contracts, once grouping has begun (fusion/steer.h); null: none */
-  bool reads_own;                       /* one kernel shall read what another of this plan stored, if it can: not through texels */
-  bool is_body;                         /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
-  bool is_branch;                       /* of another plan, with some symbols written in (fusion/branch.c) */
-  uint32_t first_kernel;                /* number of this plan's first kernel */
-  double ns_unfused, bytes_unfused;     /* of the same graph with one kernel a primitive, by the model */
-  snt_diag *diag;
+  bool asking, peeked;                /* `asked` is kept; the data of a constant has decided something since */
+  const ir_graph *given;              /* what the caller compiles: the types of its ports; null in a body */
+  IR_VEC(const fusion_body *) bodies; /* of the loops in the graph: attribute `region` less 1 */
+  bool reads_own;                     /* one kernel shall read what another of this plan stored, if it can: not through texels */
+  bool is_body;                       /* a new value that cannot be written over the old one has a buffer of its own, and no copy */
+  bool is_branch;                     /* of another plan, with some symbols written in (fusion/branch.c) */
+  uint32_t first_kernel;              /* number of this plan's first kernel */
+  double ns_unfused, bytes_unfused;   /* of the same graph with one kernel a primitive, by the model */
 } fusion_context;
 
 typedef snt_result (*fusion_pass_fn)(fusion_context *, bool *changed);

@@ -23,13 +23,13 @@ typedef struct taken {
   uint32_t *map;     /* node of `from` -> node of the body */
   uint32_t *regions; /* inner regions */
   ir_expr variable, trips;
-  bool counts[MAX_CARRIED], fixed[MAX_CARRIED]; /* carried values that are expressions, and those that stay what they were */
-  int64_t goes_on;                              /* the carried value without which no trip begins, or -1 */
-  bool tables;                                  /* all that is read of some values from around is elements, by their numbers */
-  int64_t step[MAX_CARRIED];
-  ir_expr start[MAX_CARRIED];
+  int64_t goes_on; /* the carried value without which no trip begins, or -1 */
+  bool tables;     /* all that is read of some values from around is elements, by their numbers */
   IR_VEC(uint32_t)
   roles, outside; /* per input of the body: operand of the loop, set at the end; the node of `from`, or UINT32_MAX - k for carried k */
+  bool counts[MAX_CARRIED], fixed[MAX_CARRIED]; /* carried values that are expressions, and those that stay what they were */
+  int64_t step[MAX_CARRIED];
+  ir_expr start[MAX_CARRIED];
 } taken;
 
 static snt_result starved(const outline *o) { return ir_no_memory(o->c->diag, "outline"); }

@@ -70,12 +70,12 @@ typedef struct expr_pool {
   IR_VEC(int64_t) coefs; /* parallel to terms; used by SUM */
   expr_slot *table;      /* open hash of nodes */
   uint32_t table_size;
+  bool failed;               /* overflow or out of memory */
   IR_VEC(expr_item) work;    /* stack of sums under construction */
   expr_memo *memo;           /* recent answers: a nest of quotients, the loops of a kernel ask for the same ones again and again */
   uint32_t depth;            /* of proofs inside proofs: the inner ones use ranges only */
   const expr_alias *aliases; /* asked by the parser before symbols and variables; the owner is who set them */
   uint32_t alias_count;
-  bool failed; /* overflow or out of memory */
 } expr_pool;
 
 void expr_pool_init(expr_pool *, ir_arena *);

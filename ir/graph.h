@@ -128,24 +128,24 @@ typedef struct ir_definition {
 typedef struct ir_graph {
   ir_arena *arena;
   expr_pool *pool;       /* dimensions; symbols */
-  const char *title;     /* @name */
+  bool failed;           /* sticky: out of memory or a builder mistake; the first is kept below */
+  uint32_t open_region;  /* builder: nodes are added to it */
   IR_VEC(ir_node) nodes; /* [0] unused */
   IR_VEC(uint32_t) args;
-  IR_VEC(ir_attr) attrs;
   IR_VEC(ir_expr) ints;
   IR_VEC(ir_const) consts;
-  IR_VEC(char) names;
-  IR_VEC(ir_port) inputs; /* input and state nodes in order of declaration */
   IR_VEC(ir_port) outputs;
+  IR_VEC(ir_region) regions;
   IR_VEC(ir_update) updates;
+  IR_VEC(uint32_t) yields;
+  IR_VEC(ir_port) inputs; /* input and state nodes in order of declaration */
+  IR_VEC(ir_attr) attrs;
   IR_VEC(ir_contract) contracts;
   IR_VEC(uint32_t) contract_values;
-  IR_VEC(ir_region) regions;
-  IR_VEC(uint32_t) yields;
   IR_VEC(ir_definition) definitions;
-  uint32_t bodies;      /* of repeats that the compiler took out: what a `loop` may name; 0 in every graph that a user gives */
-  uint32_t open_region; /* builder: nodes are added to it */
-  bool failed;          /* sticky: out of memory or a builder mistake; the first is kept below */
+  IR_VEC(char) names;
+  const char *title; /* @name */
+  uint32_t bodies;   /* of repeats that the compiler took out: what a `loop` may name; 0 in every graph that a user gives */
   snt_diag first_error;
 } ir_graph;
 

@@ -136,6 +136,7 @@ typedef struct kir_kernel {
   uint32_t items[3]; /* workgroup size, >= 1 each */
   uint32_t sub;      /* subgroup: 0 none, ~0u any, else the size */
   uint8_t mode;      /* SNT_NUMERICS_* */
+  bool failed;       /* sticky */
   const char *needs; /* "" or "mma.f16.f32.16x16x16" */
   IR_VEC(kir_memory) memories;
   IR_VEC(kir_scalar) scalars;
@@ -144,7 +145,6 @@ typedef struct kir_kernel {
   IR_VEC(uint32_t) args;
   uint32_t *recent;     /* what passes emitted since `recent_from`, by hash: not made twice (kir_share); null: everything is made */
   uint32_t recent_from; /* the first instruction after the last that opens or closes a region */
-  bool failed;          /* sticky */
   snt_diag first_error;
 } kir_kernel;
 

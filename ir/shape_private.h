@@ -12,10 +12,10 @@ typedef struct shape_query {
   uint32_t arg_count;
   const uint32_t *args;
   const ir_tensor *given;
+  snt_diag *diag;
+  ir_tensor out;
   ir_attr_value attr[IR_ATTR_COUNT]; /* key 0: absent */
   ir_expr ints[IR_ATTR_COUNT][SHAPE_MAX_INTS];
-  ir_tensor out;
-  snt_diag *diag;
 } shape_query;
 typedef snt_result (*shape_rule)(shape_query *);
 

@@ -9,12 +9,12 @@ typedef struct rt_vtable rt_vtable;
 typedef struct rt_device {
   const rt_vtable *v;
   const snt_host_alloc *alloc;
-  cost_profile profile;
   bool lost, cpu;     /* cpu: a processor's cores, no card */
   bool late_binaries; /* pipeline_binary compiles again: better asked when nobody waits */
   bool near;          /* kernels may also be made for the thread that submits them (rt_code.near) */
   uint32_t target;    /* SNT_TARGET_* of the code it takes */
   char selector[64], name[128], driver[128];
+  cost_profile profile;
 } rt_device;
 enum { RT_EMPTY_BYTES = 8 * KIR_EMPTY_ELEMENTS }; /* of a buffer without elements, whatever their type */
 /* host: mapped address where memory is shared, else null */

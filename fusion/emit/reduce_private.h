@@ -6,16 +6,16 @@
 
 typedef struct reduction {
   uint32_t node, term, count; /* reduced axes */
-  ir_expr extent[SNT_MAX_RANK], at[SNT_MAX_RANK];
-  uint32_t label[SNT_MAX_RANK]; /* reduce: operand axis; contract: label */
-  const map_access *result;     /* the first of `rows` */
   uint32_t rows;
   bool contract, tail; /* tail: what does not fill a vector of every item; the loop starts at the item */
   bool edge;           /* some elements of a vector lie outside the axis */
   bool of_numbers;     /* an extremum that may leave NaNs out: emit/nan.c */
   uint32_t lanes, accumulators, unroll, items;
-  ir_expr item;
   kir_type type; /* of one accumulator */
+  ir_expr at[SNT_MAX_RANK], extent[SNT_MAX_RANK];
+  uint32_t label[SNT_MAX_RANK]; /* reduce: operand axis; contract: label */
+  const map_access *result;     /* the first of `rows` */
+  ir_expr item;
   const sweep *how;
 } reduction;
 

@@ -239,9 +239,9 @@ void emit_turn(emit *e, uint32_t *rows, uint32_t width) {
 /* ---- by blocks ---- */
 typedef struct stage_blocks {
   const stage_info *info;
-  emit_stage_entry room;
-  map_access at;
   uint32_t rank, from, to, width; /* axes; the axis that vectors are made along, and stored along */
+  map_access at;
+  emit_stage_entry room;
 } stage_blocks;
 
 /* One block: rows as they lie, turned, and stored. */

@@ -34,8 +34,9 @@ static uint32_t groups_of(const group_run *r, const hyper_edge *h, uint32_t *gro
 }
 
 typedef struct hyper_parts {
-  uint32_t groups[HYPER_MAX_NODES], count, version;
+  uint32_t count, version;
   double ns, bytes;
+  uint32_t groups[HYPER_MAX_NODES];
 } hyper_parts;
 
 static void find_parts(const group_run *r, const hyper_edge *h, hyper_parts *p) {

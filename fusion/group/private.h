@@ -22,8 +22,6 @@ enum { GROUP_STORED_APART = 2 }; /* and no kernel that makes the node reads it *
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
-  ir_arena scratch; /* unions that are only looked at: each lives until the next is made */
-  ir_arena_mark empty;
   IR_VEC(uint32_t) reads; /* of the union at hand */
   IR_VEC(uint32_t) stack; /* of groups: of the walk at hand */
   uint32_t *group_of;     /* = c->group_of */
@@ -38,6 +36,8 @@ typedef struct grouping {
   uint32_t known_size, turn;
   group_place *place; /* per group */
   group_ports *ports;
+  ir_arena scratch; /* unions that are only looked at: each lives until the next is made */
+  ir_arena_mark empty;
   group_spare *spare[32]; /* by size */
 } grouping;
 
@@ -106,7 +106,6 @@ typedef struct pair_table {
   uint32_t size, count;
 } pair_table;
 typedef struct group_run {
-  grouping s;
   edge_queue queue;
   uint32_t *version;      /* per group: raised when it changes */
   uint32_t *met, meeting; /* per group: the last look around that found it */
@@ -117,6 +116,7 @@ typedef struct group_run {
   uint32_t matched;         /* nodes that hyper-edges have been looked for at */
   uint32_t proposals, gone; /* gone: 1 + the group that the one at hand has just taken in, its prices kept; 0: all are made again */
   IR_VEC(hyper_edge) hypers;
+  grouping s;
 } group_run;
 
 /* Up to so many groups everything is priced again whenever a part has changed, in one queue. */

@@ -9,12 +9,12 @@ enum { MAX_READERS = 16, MAX_CONE = 64 };
 
 typedef struct remat {
   uint32_t value, owner; /* the stored value and its group's number */
-  uint32_t reader_count, readers[MAX_READERS];
-  uint32_t cone_count, cone[MAX_CONE]; /* in graph order */
-  fusion_group rest;                   /* of the owner, without what only the value needed; no members: it vanishes */
-  fusion_group changed[MAX_READERS];
-  double ns_before, ns_after, bytes_before, bytes_after;
+  uint32_t reader_count, cone_count;
   uint32_t version, bindings; /* bindings: of the group that could not be */
+  double ns_before, ns_after, bytes_before, bytes_after;
+  uint32_t readers[MAX_READERS], cone[MAX_CONE]; /* the cone in graph order */
+  fusion_group rest;                             /* of the owner, without what only the value needed; no members: it vanishes */
+  fusion_group changed[MAX_READERS];
 } remat;
 
 static bool has(const uint32_t *list, uint32_t count, uint32_t node) {

@@ -11,27 +11,30 @@ typedef struct row_job {
   fusion_context *c;
   const fusion_group *group;
   emit *e;
-  ir_tensor full; /* shape that the reductions read */
-  bool reduced[SNT_MAX_RANK], across, keep_stage;
+  bool across, keep_stage;
+  bool fetches, follows; /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
+  bool trails;           /* a row is stored while the one behind it is swept (schedule/row_trail.c) */
+  bool edge;             /* some elements of the vectors at hand are none of the row */
   uint32_t kept_rank;
-  ir_expr kept[SNT_MAX_RANK], rows, columns;
-  ir_expr at[SNT_MAX_RANK];            /* coordinates of the current row in `full`; reduced axes 0 */
-  uint32_t sweeps, reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
-  uint8_t *seen;                       /* [sweeps + 1][nodes]: needed in that sweep */
-  uint32_t staged_count, staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS], memory[ROW_SWEEPS];
-  ir_expr group_var, groups;
-  uint32_t dear[MAX_DEAR], dear_count; /* rows of their own, of transcendental functions */
-  uint32_t lanes, items, vectors;      /* vectors: of neighbouring rows across the unit stride, in one loop */
-  ir_expr first;                       /* of these rows */
-  uint32_t vector;                     /* beside all rows, computed before the first; 0: none */
-  uint32_t sweep;                      /* being emitted */
-  ir_expr apart;                       /* of rows in one loop: how far they are from each other */
-  bool fetches, follows;               /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
-  bool trails;                         /* a row is stored while the one behind it is swept (schedule/row_trail.c) */
-  ir_expr row, before;                 /* then: numbers of the row at hand and of the one that is stored meanwhile */
+  uint32_t sweeps, staged_count, dear_count;
+  uint32_t lanes, items, vectors; /* vectors: of neighbouring rows across the unit stride, in one loop */
+  ir_expr first;                  /* of these rows */
+  uint32_t vector;                /* beside all rows, computed before the first; 0: none */
+  uint32_t sweep;                 /* being emitted */
+  ir_expr columns;
+  ir_expr apart; /* of rows in one loop: how far they are from each other */
   ir_expr item;
   ir_expr start; /* of the vectors, if not 0 (sweep) */
-  bool edge;     /* some elements of the vectors at hand are none of the row */
+  bool reduced[SNT_MAX_RANK];
+  ir_expr at[SNT_MAX_RANK]; /* coordinates of the current row in `full`; reduced axes 0 */
+  ir_expr row, before;      /* where one trails: numbers of the row at hand and of the one that is stored meanwhile */
+  ir_expr group_var, groups;
+  uint8_t *seen; /* [sweeps + 1][nodes]: needed in that sweep */
+  ir_expr rows, kept[SNT_MAX_RANK];
+  uint32_t reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
+  uint32_t staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS], memory[ROW_SWEEPS];
+  uint32_t dear[MAX_DEAR]; /* rows of their own, of transcendental functions */
+  ir_tensor full;          /* shape that the reductions read */
 } row_job;
 
 /* ---- where a row lies (schedule/row_place.c) ---- */

@@ -40,9 +40,10 @@ typedef struct strip {
   bool goes_down;                     /* a strip, in a loop whose body has one row */
   uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector: of storage one */
   int64_t trips;                      /* such rows one after the other */
-  ir_expr outer[SNT_MAX_RANK], first_row, column;
+  ir_expr first_row, column;
   reach down, along;    /* rows and columns read */
   bool texels, storage; /* are read, apart from images */
+  ir_expr outer[SNT_MAX_RANK];
 } strip;
 
 /* ---- what it reads ---- */

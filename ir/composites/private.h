@@ -8,9 +8,9 @@ typedef struct composite_call {
   ir_graph *g;
   const ir_composite_info *info;
   uint32_t arg_count;
-  uint32_t args[8];                       /* 0: left out */
-  const ir_param *params[IR_PARAM_COUNT]; /* null: not given */
+  uint32_t args[8]; /* 0: left out */
   uint32_t results[IR_MAX_RESULTS];
+  const ir_param *params[IR_PARAM_COUNT]; /* null: not given */
 } composite_call;
 typedef void (*composite_build)(composite_call *); /* fills results */
 

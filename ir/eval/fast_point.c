@@ -6,11 +6,11 @@ typedef struct rooms {
   uint64_t raw[3][FAST_BLOCK], wide[3][FAST_BLOCK], result[FAST_BLOCK];
 } rooms;
 typedef struct point {
-  fast_reader in[3];
   uint32_t arity;
   int32_t from, to;
   ir_op op;
   rooms *r;
+  fast_reader in[3];
 } point;
 
 static const void *operand(const point *p, uint32_t k, uint64_t first, uint32_t count) {

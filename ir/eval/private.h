@@ -16,8 +16,9 @@ typedef struct eval_buffer {
 typedef struct eval_view {
   eval_buffer *buffer; /* null: no value */
   uint8_t dtype, rank;
-  int64_t dims[SNT_MAX_RANK], strides[SNT_MAX_RANK], offset; /* in elements */
+  int64_t offset; /* in elements */
   uint64_t count;
+  int64_t dims[SNT_MAX_RANK], strides[SNT_MAX_RANK];
 } eval_view;
 
 typedef struct eval_ctx eval_ctx;
@@ -78,8 +79,8 @@ snt_result eval_dim(eval_ctx *, ir_expr, int64_t *out); /* value of an expressio
 /* ---- labelled axes of a contraction, grouped; ir/eval/labels.c ---- */
 typedef struct eval_group {
   uint32_t count;
-  int64_t dims[SNT_MAX_RANK], lhs[SNT_MAX_RANK], rhs[SNT_MAX_RANK], out[SNT_MAX_RANK];
   uint64_t size;
+  int64_t dims[SNT_MAX_RANK], out[SNT_MAX_RANK], lhs[SNT_MAX_RANK], rhs[SNT_MAX_RANK];
 } eval_group;
 typedef struct eval_labels {
   eval_group batch, m, n, k;

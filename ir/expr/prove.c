@@ -296,8 +296,8 @@ bool expr_proves_le(expr_pool *pool, ir_expr a, ir_expr b) { return a == b || pr
 /* ---- min and max: the leaves of nested choices, sorted, without those another one beats ---- */
 enum { MAX_LEAVES = 16 };
 typedef struct leaves {
-  ir_expr at[MAX_LEAVES];
   uint32_t count;
+  ir_expr at[MAX_LEAVES];
 } leaves;
 
 static bool gather(expr_pool *pool, expr_kind kind, ir_expr e, leaves *out) {

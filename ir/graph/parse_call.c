@@ -14,9 +14,9 @@ typedef struct text_operand {
 typedef struct text_attr {
   uint8_t key;
   uint32_t count;
-  ir_expr ints[TEXT_MAX_INTS];
   ir_number number;
   const char *word, *at;
+  ir_expr ints[TEXT_MAX_INTS];
 } text_attr;
 enum { MAX_ATTRS = 64 };
 _Static_assert((int)IR_PARAM_COUNT <= MAX_ATTRS && (int)IR_ATTR_COUNT <= MAX_ATTRS, "one of each key");

@@ -93,25 +93,25 @@ struct kvm {
   ir_arena *arena;
   snt_diag *diag;
   snt_result result;
-  kir_interp_stats stats;
   uint32_t items, subgroup, subgroups;
   kir_regions regions;
   kvm_memory *memories;
-  IR_VEC(kvm_region *) owned; /* reset for each group */
-  uint64_t shadow_left;
-  void **values; /* by instruction */
-  uint32_t frag_m, frag_n, frag_k;
-  kvm_step *steps;
-  uint32_t step_count, pc;
-  uint64_t group, budget;
-  uint32_t *group_value, *ids[6]; /* local x y z, subgroup id, lane, count */
-  uint8_t **masks, *mask;         /* by nesting depth; the current one */
+  void **values;          /* by instruction */
+  uint8_t **masks, *mask; /* by nesting depth; the current one */
   uint32_t *actives, active, depth;
   uint64_t *address; /* of the access under way, by item */
   uint32_t clock, local_sync, global_sync, *subgroup_sync;
   void *staging;
   IR_VEC(kvm_copy) copies;
-  IR_VEC(uint32_t) commits; /* end of each committed group in `copies` */
+  IR_VEC(uint32_t) commits;   /* end of each committed group in `copies` */
+  IR_VEC(kvm_region *) owned; /* reset for each group */
+  uint64_t shadow_left;
+  uint32_t frag_m, frag_n, frag_k;
+  kvm_step *steps;
+  uint32_t step_count, pc;
+  uint64_t group, budget;
+  uint32_t *group_value, *ids[6]; /* local x y z, subgroup id, lane, count */
+  kir_interp_stats stats;
   uint64_t segments[1024];
   uint32_t segment_stamp[1024], stamp;
 };

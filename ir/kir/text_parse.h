@@ -58,13 +58,13 @@ typedef struct kir_parser {
   kir_token now;
   uint32_t line; /* of `now` */
   bool failed, after_line;
-  uint32_t buckets[KIR_NAME_BUCKETS];
   IR_VEC(kir_name) names;
   IR_VEC(kir_operand) operands;
   IR_VEC(kir_target) targets;
   IR_VEC(kir_frame) frames;
   IR_VEC(uint32_t) ids; /* yielded values of the open regions */
   IR_VEC(kir_fixup) fixups;
+  uint32_t buckets[KIR_NAME_BUCKETS];
 } kir_parser;
 
 void kir_parse_fail(kir_parser *, const char *format, ...) IR_PRINTF(2, 3);

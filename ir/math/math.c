@@ -3,14 +3,27 @@
 #include "ir/math/wide_private.h"
 #include "ir/kernel_private.h"
 
-static const kir_math_row rows[KIR_OP_COUNT] = {
+/* The rows by number, and the number of each operation that has one: most have none. */
+enum {
+  MATH_NONE,
+#define MATH(name, ...) MATH_##name,
+#include "ir/kir_math.def"
+#undef MATH
+  MATH_COUNT
+};
+static const uint8_t numbers[KIR_OP_COUNT] = {
+#define MATH(name, ...) [KIR_##name] = MATH_##name,
+#include "ir/kir_math.def"
+#undef MATH
+};
+static const kir_math_row rows[MATH_COUNT] = {
 #define MATH(name, precise, cheap_any, cheap_exact_div, fused) \
-  [KIR_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div, (float)fused},
+  [MATH_##name] = {km_##name, (float)precise, (float)cheap_any, (float)cheap_exact_div, (float)fused},
 #include "ir/kir_math.def"
 #undef MATH
 };
 
-const kir_math_row *kir_math_find(kir_op op) { return op < KIR_OP_COUNT && rows[op].expand ? &rows[op] : NULL; }
+const kir_math_row *kir_math_find(kir_op op) { return op < KIR_OP_COUNT && numbers[op] ? &rows[numbers[op]] : NULL; }
 
 float kir_math_max_ulp(kir_op op) {
   const kir_math_row *row = kir_math_find(op);
@@ -18,12 +31,12 @@ float kir_math_max_ulp(kir_op op) {
 }
 
 /* Those of f64. */
-static km_function *const wide[KIR_OP_COUNT] = {
-    [KIR_exp] = kw_exp,     [KIR_exp2] = kw_exp2,   [KIR_expm1] = kw_expm1,     [KIR_sinh] = kw_sinh,   [KIR_cosh] = kw_cosh,
-    [KIR_tanh] = kw_tanh,   [KIR_log] = kw_log,     [KIR_log2] = kw_log2,       [KIR_log1p] = kw_log1p, [KIR_asinh] = kw_asinh,
-    [KIR_acosh] = kw_acosh, [KIR_atanh] = kw_atanh, [KIR_sin] = kw_sin,         [KIR_cos] = kw_cos,     [KIR_tan] = kw_tan,
-    [KIR_asin] = kw_asin,   [KIR_acos] = kw_acos,   [KIR_atan] = kw_atan,       [KIR_atan2] = kw_atan2, [KIR_pow] = kw_pow,
-    [KIR_erf] = kw_erf,     [KIR_rsqrt] = kw_rsqrt, [KIR_sigmoid] = kw_sigmoid, [KIR_rem] = kw_rem};
+static km_function *const wide[MATH_COUNT] = {
+    [MATH_exp] = kw_exp,     [MATH_exp2] = kw_exp2,   [MATH_expm1] = kw_expm1,     [MATH_sinh] = kw_sinh,   [MATH_cosh] = kw_cosh,
+    [MATH_tanh] = kw_tanh,   [MATH_log] = kw_log,     [MATH_log2] = kw_log2,       [MATH_log1p] = kw_log1p, [MATH_asinh] = kw_asinh,
+    [MATH_acosh] = kw_acosh, [MATH_atanh] = kw_atanh, [MATH_sin] = kw_sin,         [MATH_cos] = kw_cos,     [MATH_tan] = kw_tan,
+    [MATH_asin] = kw_asin,   [MATH_acos] = kw_acos,   [MATH_atan] = kw_atan,       [MATH_atan2] = kw_atan2, [MATH_pow] = kw_pow,
+    [MATH_erf] = kw_erf,     [MATH_rsqrt] = kw_rsqrt, [MATH_sigmoid] = kw_sigmoid, [MATH_rem] = kw_rem};
 
 static uint32_t refuse(kir_kernel *out, const char *format, const char *a, const char *b) {
   kir_mistake(out, format, a, b);
@@ -42,7 +55,7 @@ static bool wants_cheap(const kir_math_row *row, const kir_inst *inst, const kir
 
 /* One expansion a function, which takes everything apart by its bits. */
 static uint32_t expand_wide(kir_kernel *out, const kir_inst *inst, uint32_t a, uint32_t b, const kir_caps *caps) {
-  km_function *expand = wide[inst->op];
+  km_function *expand = wide[numbers[inst->op]];
   if (!expand || !caps->int64)
     return refuse(out, "%s on f64 needs %s", kir_ops[inst->op].name, expand ? "64-bit integers" : "a function of 64-bit floats");
   km m = {.k = out, .lanes = inst->type.lanes, .same_bits = out->mode == SNT_NUMERICS_REPRODUCIBLE};

@@ -30,28 +30,29 @@ typedef struct kir_math_row {
 const kir_math_row *kir_math_find(kir_op);
 float kir_math_cheap(const kir_math_row *, bool fused, bool exact_div); /* promised error of the cheap variant; 0: there is none */
 
-/* ---- operations ---- */
-static inline kv km_f(km *m, double x) { return kir_const_float(m->k, kir_t(SNT_F32, m->lanes), x); }
-static inline kv km_u(km *m, uint32_t x) { return kir_const_int(m->k, kir_t(SNT_U32, m->lanes), x); }
-static inline kv km_i(km *m, int32_t x) { return kir_const_int(m->k, kir_t(SNT_I32, m->lanes), x); }
-static inline kv km_as_f(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_F32, m->lanes), a); }
-static inline kv km_as_u(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_U32, m->lanes), a); }
-static inline kv km_as_i(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_I32, m->lanes), a); }
-static inline kv km_to_f(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_F32, m->lanes), a); }
-static inline kv km_to_i(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_I32, m->lanes), a); }
+/* ---- operations: ir/math/operations.c ---- */
+kv km_f(km *m, double x);
+kv km_u(km *m, uint32_t x);
+kv km_i(km *m, int32_t x);
+kv km_as_f(km *m, kv a);
+kv km_as_u(km *m, kv a);
+kv km_as_i(km *m, kv a);
+kv km_to_f(km *m, kv a);
+kv km_to_i(km *m, kv a);
+/* Each is the kernel's operation of that name: KM_1 of one value, KM_2 of two. */
 // clang-format off
-#define KM_1(name) static inline kv km_##name(km *m, kv a) { return kir_1(m->k, KIR_##name, a); }
-#define KM_2(name) static inline kv km_##name(km *m, kv a, kv b) { return kir_2(m->k, KIR_##name, a, b); }
-KM_1(neg) KM_1(abs) KM_1(not)
-KM_2(add) KM_2(sub) KM_2(mul) KM_2(mulhi) KM_2(and) KM_2(or) KM_2(xor) KM_2(shl) KM_2(shr)
-KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
+#define KM_OPERATIONS(KM_1, KM_2) \
+  KM_1(neg) KM_1(abs) KM_1(not) \
+  KM_2(add) KM_2(sub) KM_2(mul) KM_2(mulhi) KM_2(and) KM_2(or) KM_2(xor) KM_2(shl) KM_2(shr) \
+  KM_2(lt) KM_2(le) KM_2(gt) KM_2(ge) KM_2(eq) KM_2(ne)
+#define KM_1(name) kv km_##name(km *m, kv a);
+#define KM_2(name) kv km_##name(km *m, kv a, kv b);
+KM_OPERATIONS(KM_1, KM_2)
 #undef KM_1
 #undef KM_2
-    // clang-format on
-    static inline kv km_fma(km *m, kv a, kv b, kv c) {
-  return kir_3(m->k, KIR_fma, a, b, c);
-}
-static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k, KIR_select, condition, a, b); }
+// clang-format on
+kv km_fma(km *m, kv a, kv b, kv c);
+kv km_select(km *m, kv condition, kv a, kv b);
 #define km_add(m, a, b) IR_LAST_FIRST_2(km_add, a, b, m)
 #define km_sub(m, a, b) IR_LAST_FIRST_2(km_sub, a, b, m)
 #define km_mul(m, a, b) IR_LAST_FIRST_2(km_mul, a, b, m)
@@ -69,7 +70,7 @@ static inline kv km_select(km *m, kv condition, kv a, kv b) { return kir_3(m->k,
 #define km_ne(m, a, b) IR_LAST_FIRST_2(km_ne, a, b, m)
 #define km_fma(m, a, b, c) IR_LAST_FIRST_3(km_fma, a, b, c, m)
 #define km_select(m, condition, a, b) IR_LAST_FIRST_3(km_select, condition, a, b, m)
-static inline kv km_one_where(km *m, kv condition) { return km_select(m, condition, km_u(m, 1), km_u(m, 0)); }
+kv km_one_where(km *m, kv condition);                                          /* 1 or 0 */
 kv km_with_error(km *m, kir_op op, float ulp, uint32_t count, const kv *args); /* the device's own, allowed to be off by so much */
 kv km_div(km *m, kv a, kv b);       /* within 2.5 ULP: the legaliser must not correct it; rounded correctly in reproducible mode */
 kv km_inverse_root(km *m, kv a);    /* 1 / sqrt within 6 ULP */

@@ -2,6 +2,16 @@
    right with plain IEEE operations; specials are chosen by bits. */
 #include "ir/math/wide_private.h"
 
+static kir_type of(const km *m, int32_t base) { return kir_t(base, m->lanes); }
+
+kv kw_f(km *m, double x) { return kir_const_float(m->k, of(m, SNT_F64), x); }
+kv kw_u(km *m, uint64_t x) { return kir_const_int(m->k, of(m, SNT_U64), (int64_t)x); }
+kv kw_i(km *m, int64_t x) { return kir_const_int(m->k, of(m, SNT_I64), x); }
+kv kw_as_f(km *m, kv a) { return kir_bitcast(m->k, of(m, SNT_F64), a); }
+kv kw_as_u(km *m, kv a) { return kir_bitcast(m->k, of(m, SNT_U64), a); }
+kv kw_as_i(km *m, kv a) { return kir_bitcast(m->k, of(m, SNT_I64), a); }
+kv kw_to_f(km *m, kv a) { return kir_cast(m->k, of(m, SNT_F64), a); }
+
 kv(kw_div)(km *m, kv a, kv b) { return km_with_error(m, KIR_div, 2.5f, 2, (kv[]){a, b}); }
 kv kw_sqrt(km *m, kv a) { return km_with_error(m, KIR_sqrt, 3, 1, &a); }
 
@@ -37,6 +47,7 @@ kv kw_at_most(km *m, kv x, double hi) { return km_select(m, km_gt(m, x, kw_f(m, 
 kv kw_at_least(km *m, kv x, double lo) { return km_select(m, km_lt(m, x, kw_f(m, lo)), kw_f(m, lo), x); }
 
 /* ---- pairs ---- */
+kw_pair kw_alone(km *m, kv high) { return (kw_pair){high, kw_f(m, 0)}; }
 kw_pair kw_constant(km *m, double high, double low) { return (kw_pair){kw_f(m, high), kw_f(m, low)}; }
 
 kw_pair(kw_fast_sum)(km *m, kv a, kv b) {

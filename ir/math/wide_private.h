@@ -6,13 +6,13 @@
 #include "ir/math/private.h"
 
 /* ---- operations ---- */
-static inline kv kw_f(km *m, double x) { return kir_const_float(m->k, kir_t(SNT_F64, m->lanes), x); }
-static inline kv kw_u(km *m, uint64_t x) { return kir_const_int(m->k, kir_t(SNT_U64, m->lanes), (int64_t)x); }
-static inline kv kw_i(km *m, int64_t x) { return kir_const_int(m->k, kir_t(SNT_I64, m->lanes), x); }
-static inline kv kw_as_f(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_F64, m->lanes), a); }
-static inline kv kw_as_u(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_U64, m->lanes), a); }
-static inline kv kw_as_i(km *m, kv a) { return kir_bitcast(m->k, kir_t(SNT_I64, m->lanes), a); }
-static inline kv kw_to_f(km *m, kv a) { return kir_cast(m->k, kir_t(SNT_F64, m->lanes), a); }
+kv kw_f(km *m, double x);
+kv kw_u(km *m, uint64_t x);
+kv kw_i(km *m, int64_t x);
+kv kw_as_f(km *m, kv a);
+kv kw_as_u(km *m, kv a);
+kv kw_as_i(km *m, kv a);
+kv kw_to_f(km *m, kv a);
 kv kw_div(km *m, kv a, kv b);
 kv kw_sqrt(km *m, kv a);
 #define kw_div(m, a, b) IR_LAST_FIRST_2(kw_div, a, b, m)
@@ -43,7 +43,7 @@ kw_pair kw_divide_pairs(km *m, kw_pair a, kw_pair b);
 kw_pair kw_root_of(km *m, kw_pair a); /* of what is not negative */
 kw_pair kw_negate(km *m, kw_pair a);
 kw_pair kw_choose_pair(km *m, kv condition, kw_pair a, kw_pair b);
-static inline kw_pair kw_alone(km *m, kv high) { return (kw_pair){high, kw_f(m, 0)}; }
+kw_pair kw_alone(km *m, kv high); /* high + 0 */
 #define kw_choose(m, condition, a, b) IR_LAST_FIRST_3(kw_choose, condition, a, b, m)
 #define kw_sum(m, a, b) IR_LAST_FIRST_2(kw_sum, a, b, m)
 #define kw_fast_sum(m, a, b) IR_LAST_FIRST_2(kw_fast_sum, a, b, m)

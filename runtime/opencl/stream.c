@@ -68,8 +68,8 @@ snt_result ocl_wait(rt_stream *base, snt_diag *diag) {
 /* ---- launches ---- */
 
 typedef struct transients {
-  cl_mem at[64];
   uint32_t count;
+  cl_mem at[64];
 } transients;
 
 static cl_int set_arguments(const ocl_api *api, ocl_pipeline *pipeline, const rt_dispatch *dispatch, const rt_shape *shape,
