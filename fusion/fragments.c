@@ -10,7 +10,8 @@ bool matrix_units_find(const fusion_context *c, int32_t element, matrix_units *o
   out->type = types[element] - 1u;
   out->size = p->caps.mma[out->type];
   out->lanes = p->caps.subgroup_size;
-  out->open = p->caps.fragment_lanes && kir_mma_own(out->lanes, out->size, FRAGMENT_A) && kir_mma_own(out->lanes, out->size, FRAGMENT_C);
+  const bool known = of == SNT_TARGET_CUDA && p->caps.fragment_lanes; /* SPIR-V has no word for it, whatever a profile says */
+  out->open = known && kir_mma_own(out->lanes, out->size, FRAGMENT_A) && kir_mma_own(out->lanes, out->size, FRAGMENT_C);
   return out->size.m && out->lanes && out->lanes % out->size.m == 0;
 }
 

@@ -68,7 +68,20 @@ SKIP: {
   }
 }
 
-# as SPIR-V
+# keys and values that have one panel by turns, where local memory has no room for two
+my $wide = put('wide.snt', "graph \@wide(%q: f16[8,64,208], %k: f16[8,64,208], %v: f16[8,64,128]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
+is(inspect("$wide --profile h100 --sample 2")->[0]{barriers}, 8, 'panels by turns: four barriers a tile');
+for my $device (['interp', put('known.profile', "base = h100\nname = known\ntarget = interp\n")], ['cuda-text', "$dir/cuda.profile"]) {
+  SKIP: {
+    skip(lacks($device->[0]), 1) if lacks($device->[0]);
+    ($code, $said) = says("$sinter run $wide --device $device->[0] --profile $device->[1] --check --quiet");
+    is($code, 0, "panels by turns: right on $device->[0]") or diag($said);
+  }
+}
+
+# as SPIR-V; a profile that says more than SPIR-V has words for
+($code, $said) = says("$sinter compile tests/inspect/attention_half.snt --target spirv --profile " . put('spirv.profile', "base = h100\nname = known\ntarget = spirv\n") . " -o $dir/known");
+is($code, 0, 'lanes that a profile knows, and SPIR-V does not: through local memory') or diag($said);
 for (@units) {
   my ($lanes, $size) = @$_;
   my $profile = profile('spirv', @$_);
