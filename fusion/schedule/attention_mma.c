@@ -2,7 +2,8 @@
    fragment has rows, and their scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them;
    weights come back as two elements each, the leading bits and what they leave: one alone would be rounded before it is divided by its
    row's sum, by up to twice what the graph's cast behind the division allows. Results stay in fragments, in f32, whose rows follow the
-   extremum as it moves; behind the last tile they leave by the scores' room. */
+   extremum as it moves; behind the last tile they leave by the scores' room. Where it is known which lane holds what, nothing goes through
+   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of. */
 #include "fusion/schedule/attention_local.h"
 
 enum { MOST_CELLS = ATTEND_MOST_CELLS, BLOCK = 8 /* columns of a fragment in which a lane has two neighbours of a row */ };
