@@ -52,12 +52,15 @@ static bool moves_bits(kir_op op) {
   case KIR_insert:
   case KIR_shuffle:
   case KIR_mma:
+  case KIR_mma_make:
   case KIR_sg_shuffle: return true;
   default: return false;
   }
 }
 
-static bool by_result(kir_op op) { return kir_ops[op].flags & KIR_MEM || op == KIR_vec || op == KIR_iota || op == KIR_loop; }
+static bool by_result(kir_op op) {
+  return kir_ops[op].flags & KIR_MEM || op == KIR_vec || op == KIR_iota || op == KIR_mma_make || op == KIR_loop;
+}
 
 static kir_type operand_type(const ctext *c, uint32_t id) {
   const kir_inst *s = kir_at(c->k, id);
@@ -342,7 +345,7 @@ static void literal_lane(ctext *c, uint32_t id, ctext_site *site) {
 static const char *text_for(ctext *c, uint32_t id, ctext_site *site) {
   const kir_inst *s = kir_at(c->k, id);
   if (s->op == KIR_cast) return cast_text(c, id, site->operand);
-  if (s->op == KIR_extract || s->op == KIR_insert) literal_lane(c, id, site);
+  if (s->op == KIR_extract || s->op == KIR_insert || s->op == KIR_mma_get) literal_lane(c, id, site);
   if (s->op == KIR_pack2 || s->op == KIR_unpack2)
     return ctext_cell_for(c, (kir_op)s->op, id, kir_t(s->index == SNT_BF16 ? SNT_U32 : SNT_F32, 1));
   return ctext_cell_for(c, (kir_op)s->op, id, site->operand);

@@ -7,7 +7,7 @@
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
                             .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
-                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = {KIR_MMA_TENSOR_CORES}, .async_copy = true,
+                            .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = {KIR_MMA_TENSOR_CORES}, .fragment_lanes = true, .async_copy = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
 
@@ -90,6 +90,9 @@ static const ctext_cell cells[] = {
     CT_CELL(mma_load, CT_ALL, "snt_mma_load<$t>($m, $j, $pu, $f)"),
     CT_CELL(mma_store, CT_ALL, "snt_mma_store($m + $j, $V, $pu)"),
     CT_CELL(mma, CT_ALL, "snt_mma($0, $1, $2)"),
+    CT_CELL(mma_get, CT_ALL, "$0.r[$l]"),
+    CT_CELL(mma_make, CT_BIT(F32), "$t{{$a}}"),
+    CT_CELL(mma_make, CT_ALL, "snt_mma_make<$t>({{$a}})"),
 };
 // clang-format on
 

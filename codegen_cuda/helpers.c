@@ -66,6 +66,7 @@ const ctext_helper cuda_helpers[] = {
     {"snt_c_f32", "template <int t, class T> struct snt_half { enum { side = t }; unsigned r[4]; };\nstruct snt_bf16 {};\n"
                 "typedef snt_half<0, float> snt_a_f16;\ntypedef snt_half<1, float> snt_b_f16;\ntypedef snt_half<0, snt_bf16> snt_a_bf16;\ntypedef snt_half<1, snt_bf16> snt_b_bf16;\n"
                 "struct snt_c_f32 { float r[8]; };\n"
+                "static __device__ inline snt_c_f32 operator*(snt_c_f32 a, const snt_c_f32 &b) {\n  for (int i = 0; i < 8; i++) a.r[i] *= b.r[i];\n  return a;\n}\n"
                 "template <int N> static __device__ inline void snt_fill(snt_c_f32 (&m)[N], float x) {\n"
                 "  for (int n = 0; n < N; n++) for (int i = 0; i < 8; i++) m[n].r[i] = x;\n}\n"
                 "static __device__ inline void snt_mma_store(float *p, const snt_c_f32 &c, unsigned ld) {\n"
@@ -75,8 +76,13 @@ const ctext_helper cuda_helpers[] = {
                 "SNT_HALF(snt_a_f16, \"f16\")\nSNT_HALF(snt_a_bf16, \"bf16\")\n#endif\n"},
     {"snt_mma_load<snt_c_f32>", "template <> inline __device__ snt_c_f32 snt_mma_load<snt_c_f32>(const float *p, unsigned j, unsigned ld, int columns) {\n"
                 "  snt_c_f32 d;\n  const unsigned l = snt_lane(), down = columns ? 1 : ld, across = columns ? ld : 1;\n"
-                "  for (int i = 0; i < 8; i++) d.r[i] = p[j + (l / 4 + i % 4 / 2 * 8) * down + (l % 4 * 2 + i % 2 + i / 4 * 8) * across];\n  return d;\n}\n"
-                "static __device__ inline snt_c_f32 operator*(snt_c_f32 a, const snt_c_f32 &b) {\n  for (int i = 0; i < 8; i++) a.r[i] *= b.r[i];\n  return a;\n}\n"},
+                "  for (int i = 0; i < 8; i++) d.r[i] = p[j + (l / 4 + i % 4 / 2 * 8) * down + (l % 4 * 2 + i % 2 + i / 4 * 8) * across];\n  return d;\n}\n"},
+    {"snt_mma_make<", "#ifndef SNT_SHIM\n"
+                "#define SNT_PAIR(A, type) static __device__ inline void snt_pair(A &a, int i, float x, float y) { \\\n"
+                "    asm(\"cvt.rn.\" type \".f32 %0, %2, %1;\" : \"=r\"(a.r[i]) : \"f\"(x), \"f\"(y)); }\n"
+                "SNT_PAIR(snt_a_f16, \"f16x2\")\nSNT_PAIR(snt_a_bf16, \"bf16x2\")\n#endif\n"
+                "template <class F> static __device__ inline F snt_mma_make(const snt_c_f32 &x) {\n"
+                "  F a;\n  for (int i = 0; i < 4; i++) snt_pair(a, i, x.r[2 * i], x.r[2 * i + 1]);\n  return a;\n}\n"},
     {"snt_copy<", "#ifndef SNT_SHIM\n" /* sixteen bytes pass the first cache by */
                   "template <int N> static __device__ void snt_copy(void *to, const void *from, bool inside);\n"
                   "#define SNT_COPY(N, how) \\\n"

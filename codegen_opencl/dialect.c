@@ -113,6 +113,8 @@ static const ctext_cell cells[] = {
     NO_MATRIX(mma_load),
     NO_MATRIX(mma_store),
     NO_MATRIX(mma),
+    NO_MATRIX(mma_get),
+    NO_MATRIX(mma_make),
 };
 // clang-format on
 

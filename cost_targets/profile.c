@@ -41,7 +41,7 @@ static const key_info keys[] = {
     CAP(KEY_BOOL, subgroup_arithmetic), CAP(KEY_BOOL, exact_div), CAP(KEY_BOOL, exact_sqrt), CAP(KEY_BOOL, prefetch), CAP(KEY_BOOL, stream),
     CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
     CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),
-    CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, dot4), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, flushes), CAP(KEY_BOOL, contracts), CAP(KEY_BOOL, narrow_local), CAP(KEY_BOOL, address),
+    CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, dot4), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, flushes), CAP(KEY_BOOL, contracts), CAP(KEY_BOOL, narrow_local), CAP(KEY_BOOL, fragment_lanes), CAP(KEY_BOOL, address),
     CAP(KEY_U8, float_controls.signed_zero), CAP(KEY_U8, float_controls.denormals), CAP(KEY_U8, float_controls.round_even),
     MMA("f16", KIR_MMA_F16), MMA("bf16", KIR_MMA_BF16), MMA("i8", KIR_MMA_I8), MMA("u8", KIR_MMA_U8),
 };

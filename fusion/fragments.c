@@ -9,8 +9,9 @@ bool matrix_units_find(const fusion_context *c, int32_t element, matrix_units *o
   if (!targets || targets & ~(uint32_t)(of | SNT_TARGET_HOST) || !types[element]) return false;
   out->type = types[element] - 1u;
   out->size = p->caps.mma[out->type];
-  out->overlays = of == SNT_TARGET_CUDA;
   out->lanes = p->caps.subgroup_size;
+  const bool known = of == SNT_TARGET_CUDA && p->caps.fragment_lanes; /* SPIR-V has no word for it, whatever a profile says */
+  out->open = known && kir_mma_own(out->lanes, out->size, FRAGMENT_A) && kir_mma_own(out->lanes, out->size, FRAGMENT_C);
   return out->size.m && out->lanes && out->lanes % out->size.m == 0;
 }
 
@@ -49,6 +50,15 @@ uint32_t fragment_multiply(emit *e, uint32_t a, uint32_t b, uint32_t sum) {
   if (e->failed || e->k->failed) return 0;
   const uint32_t parts[3] = {a, b, sum};
   return kir_put(e->k, &(kir_inst){.op = KIR_mma, .type = kir_at(e->k, sum)->type}, 3, parts);
+}
+
+uint32_t fragment_element(emit *e, uint32_t sum, uint32_t element) {
+  return kir_2(e->k, KIR_mma_get, sum, kir_const_int(e->k, kir_t(SNT_U32, 1), element));
+}
+
+uint32_t fragment_make(emit *e, int32_t base, uint32_t kind, uint32_t count, const uint32_t *elements) {
+  if (e->failed || e->k->failed) return 0;
+  return kir_put(e->k, &(kir_inst){.op = KIR_mma_make, .type = fragment(base, (uint8_t)kind)}, count, elements);
 }
 
 void fragment_store(emit *e, uint32_t memory, ir_expr at, uint32_t pitch, uint32_t sum) {

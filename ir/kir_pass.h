@@ -48,7 +48,8 @@ typedef struct kir_caps {
   bool flushes; /* f32 below 2^-126 counts as 0: reproducible kernels get it back by integers (found by the probe of api/same_bits.c) */
   bool
       contracts; /* products and sums become one operation whatever is asked for: reproducible kernels keep them apart (found by the same probe) */
-  bool narrow_local; /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
+  bool fragment_lanes; /* which lane holds what of a fragment is known, so that mma.get and mma.make can be printed (ir/KERNEL.txt) */
+  bool narrow_local;   /* local and private arrays may have 8- and 16-bit elements; else they become 32-bit cells */
   kir_mma mma[KIR_MMA_TYPES];
   kir_float_controls float_controls; /* of nothing but SPIR-V */
 } kir_caps;
@@ -116,6 +117,9 @@ float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
 bool kir_mma_named(const char *needs, uint32_t *type, kir_mma *size); /* KIR_MMA_TYPES: another type */
 const char *kir_mma_needs(ir_arena *, uint32_t type, kir_mma size);
 bool kir_mma_has(const kir_caps *, const char *needs);
+/* Elements of a fragment of this kind that each lane holds: element i of lane l is that of row l / 4 + i / 2 % 2 * 8 and column l % 4 * 2 + i % 2 + i / 4 * 8.
+   0: of such subgroups and sizes it is not known. */
+uint32_t kir_mma_own(uint32_t lanes, kir_mma size, uint32_t frag);
 bool kir_mma_size(const char *text, kir_mma *out); /* "16x16x16", to its end or to a comma */
 /* Registers: an estimate of simultaneously live 32-bit words per item (private register arrays included), for fission and occupancy. */
 uint32_t kir_live_words(const kir_kernel *);

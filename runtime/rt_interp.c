@@ -85,6 +85,7 @@ static void interp_profile(cost_profile *profile) {
                          .pack2 = true,
                          .push_bytes = 128,
                          .narrow_local = true,
+                         .fragment_lanes = true,
                          .subgroup_size = 4};
   profile->caps = caps;
   profile->max_bindings = 64, profile->max_scalar_bytes = 128, profile->max_items = 1024;

@@ -39,7 +39,7 @@ static const size_t flags[] = {
     FLAG(texel),          FLAG(images),      FLAG(async_copy),   FLAG(atomics_f32),
     FLAG(oob_zero),       FLAG(shuffle),     FLAG(hred),         FLAG(wrap),
     FLAG(divmod),         FLAG(minmax_nan),  FLAG(ix),           FLAG(fill),
-    FLAG(lanes_memory),   FLAG(pack2),       FLAG(dot4),
+    FLAG(lanes_memory),   FLAG(pack2),       FLAG(dot4),         FLAG(fragment_lanes),
 };
 #undef FLAG
 

@@ -174,6 +174,11 @@ ok(@$wide == 1 && $wide->[0]{mix}{matrix} > 0, 'a product of bytes of many tiles
 my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
 my $products = 8 * 64 * 56 * 56 * 64 * 9 / 4096; # that the convolution has: a tile of 128 columns would make as many again, of columns that are not there
 cmp_ok($stepped->{mix}{integer} * $stepped->{groups} * $stepped->{items} / 32, '<=', 8 * $products, 'conv3x3_f16 on h100: at most eight integer instructions a product of fragments');
+# attention on units whose lanes hold what is known: a barrier for the keys of a tile and one for its values, and of local memory nothing but panels (copied in vectors of four,
+# read by fragments: 20 of queries and keys, 16 of values)
+my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};
+cmp_ok($attends->{barriers}, '<=', 2 * 8, 'attention_f16 on h100: two barriers a tile of 64 keys');
+cmp_ok($attends->{mix}{local}, '<=', 8 + 8 * (16 + 20 + 16), 'attention_f16 on h100: weights never leave the lanes that make them');
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));

@@ -38,6 +38,20 @@ for (@units) {
   }
   ok(has_fragments("tests/inspect/$_.snt --profile $profile --sample 2"), "$size in $lanes lanes: $_ has fragments") for 'linear_f16', 'matmul_i8', $lanes > 8 ? 'attention_half' : (); # an item a row: none
 }
+# where it is known which lane holds what, weights of attention are made where scores are: two barriers a tile, and no local memory between
+for ('16x16x16', '16x8x16') {
+  my $profile = profile('interp', 32, $_);
+  my ($through) = @{inspect("tests/inspect/attention_half.snt --profile $profile --sample 2")};
+  open my $known, '>>', $profile or die $!;
+  print $known "caps.fragment_lanes = 1\n";
+  close $known;
+  my ($k) = @{inspect("tests/inspect/attention_half.snt --profile $profile --sample 2")};
+  ok($k->{mix}{matrix} == $through->{mix}{matrix} && $k->{barriers} <= $through->{barriers} / 2 && $k->{mix}{local} < $through->{mix}{local} * 0.7, "$_ whose lanes are known: scores stay in them") or diag(encode_json([$through, $k]));
+  for my $model (grep { /attention/ } @models, 'tests/inspect/attention_dropped_f16.snt', 'tests/inspect/attention_half.snt') {
+    my ($code, $said) = says("$sinter run $model --device interp --profile $profile --check --quiet");
+    is($code, 0, "$_ whose lanes are known: " . named($model)) or diag($said);
+  }
+}
 ok(!has_fragments('tests/inspect/linear_f16.snt --profile ' . profile('interp', 32, '24x16x16')), 'rows that lanes cannot share: no fragments');
 my ($code, $said) = says("$sinter run tests/inspect/linear_f16.snt --device interp --profile " . profile('interp', 32, '16x16') . ' --quiet');
 ok($code && $said =~ /line 7\b.*caps\.mma\.f16/, 'two sides are no size') or diag("$code: $said");
@@ -54,7 +68,20 @@ SKIP: {
   }
 }
 
-# as SPIR-V
+# keys and values that have one panel by turns, where local memory has no room for two
+my $wide = put('wide.snt', "graph \@wide(%q: f16[8,64,208], %k: f16[8,64,208], %v: f16[8,64,128]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
+is(inspect("$wide --profile h100 --sample 2")->[0]{barriers}, 8, 'panels by turns: four barriers a tile');
+for my $device (['interp', put('known.profile', "base = h100\nname = known\ntarget = interp\n")], ['cuda-text', "$dir/cuda.profile"]) {
+  SKIP: {
+    skip(lacks($device->[0]), 1) if lacks($device->[0]);
+    ($code, $said) = says("$sinter run $wide --device $device->[0] --profile $device->[1] --check --quiet");
+    is($code, 0, "panels by turns: right on $device->[0]") or diag($said);
+  }
+}
+
+# as SPIR-V; a profile that says more than SPIR-V has words for
+($code, $said) = says("$sinter compile tests/inspect/attention_half.snt --target spirv --profile " . put('spirv.profile', "base = h100\nname = known\ntarget = spirv\n") . " -o $dir/known");
+is($code, 0, 'lanes that a profile knows, and SPIR-V does not: through local memory') or diag($said);
 for (@units) {
   my ($lanes, $size) = @$_;
   my $profile = profile('spirv', @$_);

@@ -28,3 +28,4 @@ caps.mma.i8 = 16x16x32
 caps.mma.u8 = 16x16x32
 caps.dot4 = 1                  # dp4a
 caps.async_copy = 1            # cp.async, of sm_80 and later
+caps.fragment_lanes = 1        # of mma.sync, as PTX says

@@ -13,12 +13,12 @@ enum {
   MOST_KEYS = ATTEND_MOST_KEYS,
   MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
   MOST_WIDTH = 256,
-  MOST_STATE = ATTEND_MOST_VECTORS + 1 + ATTENTION_REDUCES
+  MOST_STATE = ATTEND_MOST_VECTORS + ATTEND_HALVES * (1 + ATTENTION_REDUCES)
 };
 
-/* Values of one item: of the query and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
+/* Values of one item: of the queries and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
 typedef struct state {
-  uint32_t extremum, sums[ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
+  uint32_t extremum[ATTEND_HALVES], sums[ATTEND_HALVES][ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
 } state;
 
 static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
@@ -26,7 +26,12 @@ static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr c
   return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
 }
 static ir_expr own_part(const local_tile *s) { return expr_mod(s->t->e->x, s->item, s->share); }
-static ir_expr own_query(const local_tile *s) { return expr_div(s->t->e->x, s->item, s->share); }
+static ir_expr own_query(const local_tile *s) {
+  expr_pool *x = s->t->e->x;
+  if (!s->in_lanes) return expr_div(x, s->item, s->share);
+  const ir_expr row = expr_div(x, expr_mod(x, s->item, s->units.lanes), s->share), apart = s->units.size.m / ATTEND_HALVES;
+  return expr_add(x, expr_mul(x, s->warp, s->units.size.m), expr_add(x, row, expr_int(x, s->half * apart)));
+}
 static void set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
 
 static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
@@ -145,7 +150,8 @@ static uint32_t load_parts(local_tile *s, const attend_array *array, ir_expr row
 /* Vector v of the keys that the item weighs, as the lanes at hand. */
 static ir_expr open_keys(local_tile *s, uint32_t v) {
   expr_pool *x = s->t->e->x;
-  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, own_part(s), VECTOR), (ir_expr)(v * VECTOR * s->share)), VECTOR);
+  const ir_expr at = emit_lanes(s->t->e, expr_add(x, expr_mul(x, own_part(s), (ir_expr)s->vector), (ir_expr)(v * s->vector * s->share)),
+                                s->vector);
   s->t->key = expr_add(x, s->first, at);
   return at;
 }
@@ -155,29 +161,40 @@ static uint32_t if_new(local_tile *s, ir_expr at, uint32_t value, uint32_t witho
   emit *e = s->t->e;
   if (s->even || e->failed || e->k->failed) return value;
   const map_condition is_new = {.value = at, .lo = s->skip, .hi = s->keys};
-  const uint32_t lanes = emit_value_type(e, value).lanes < VECTOR ? VECTOR : 1;
+  const uint32_t lanes = emit_value_type(e, value).lanes < s->vector ? s->vector : 1;
   if (lanes > 1) value = kir_splat(e->k, value, lanes);
   return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_new), value, without);
 }
 
-static void keep_scores(local_tile *s, uint32_t *kept) {
+/* What all items of the query have of it together: the extremum, or the sum. */
+static uint32_t across_items(local_tile *s, uint32_t value, bool sum) {
+  for (uint32_t i = 0; i < ATTEND_SHARE_STEPS; i++) {
+    const uint32_t other = kir_2(s->t->e->k, KIR_sg_shuffle, value, s->partner[i]);
+    value = sum ? kir_2(s->t->e->k, KIR_add, value, other) : attend_extremum(s->t, value, other);
+  }
+  return value;
+}
+
+/* Scores of the query at hand, out of `acc` in lanes. Returns their extremum, as far as the item knows it. */
+static uint32_t keep_scores(local_tile *s, const uint32_t *acc, uint32_t *kept) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t most = 0;
   set_query(s, own_query(s));
-  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
+  for (uint32_t v = 0; v < s->keys / s->vector / s->share; v++) {
     const ir_expr at = open_keys(s, v);
-    kept[v] = attend_load(t, &s->scores, place(s, own_query(s), attend_scores_pitch(s), at));
+    kept[v] = s->in_lanes ? attend_mma_pair(s, acc, v) : attend_load(t, &s->scores, place(s, own_query(s), attend_scores_pitch(s), at));
     attend_remember(t, t->a->scores, kept[v]);
     if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
     if (t->a->exp_count) {
-      kept[v] = if_new(s, at, kept[v], attend_start(t, VECTOR));
+      kept[v] = if_new(s, at, kept[v], attend_start(t, s->vector));
       const uint32_t own = attend_across(t, kept[v]);
       most = most ? attend_extremum(t, most, own) : own;
     }
     emit_scalar_lanes(e);
   }
-  if (most) store_own(s, &s->most, most);
+  if (most && !s->in_lanes) store_own(s, &s->most, most);
+  return most;
 }
 
 /* Whoever shares the query has the same. */
@@ -187,37 +204,41 @@ static void store_correction(local_tile *s, uint32_t factor) {
   if (!k->failed) kir_at(k, store)->flags |= KIR_IS_SAME;
 }
 
-/* The extremum moves on; sums so far, and by way of `correction` results, follow it. */
-static void move_extremum(local_tile *s, state *now) {
+/* The extremum moves on by that of the tile; sums so far, and by way of `correction` results, follow it. */
+static void move_extremum(local_tile *s, uint32_t most, state *now) {
+  uint32_t *extremum = &now->extremum[s->half], *sums = now->sums[s->half];
   attend *t = s->t;
   if (!t->a->exp_count) {
     attend_refer(t, 0);
     return;
   }
-  const uint32_t before = attend_finite(t, now->extremum);
-  now->extremum = attend_extremum(t, now->extremum, attend_across(t, load_parts(s, &s->most, own_query(s))));
-  attend_refer(t, attend_finite(t, now->extremum));
-  for (uint32_t i = 0; i < t->a->sum_count; i++)
-    now->sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), now->sums[i]);
+  const uint32_t before = attend_finite(t, *extremum);
+  most = s->in_lanes ? across_items(s, most, false) : attend_across(t, load_parts(s, &s->most, own_query(s)));
+  *extremum = attend_extremum(t, *extremum, most);
+  attend_refer(t, attend_finite(t, *extremum));
+  for (uint32_t i = 0; i < t->a->sum_count; i++) sums[i] = attend_scaled(s->t, attend_correction(t, t->a->sum_exp[i], before), sums[i]);
   const uint32_t factor = attend_correction(t, t->a->weight_exp, before);
-  if (factor) store_correction(s, factor);
+  if (factor && !s->in_lanes) store_correction(s, factor);
+  s->factor[s->half] = factor;
 }
 
-static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
+static void weigh_keys(local_tile *s, uint32_t most, const uint32_t *kept, state *now) {
   attend *t = s->t;
   emit *e = t->e;
   uint32_t terms[ATTENTION_REDUCES];
-  const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0);
+  uint32_t *sums = now->sums[s->half];
+  const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, s->vector), 0);
   set_query(s, own_query(s));
-  move_extremum(s, now);
-  for (uint32_t v = 0; v < s->keys / VECTOR / s->share; v++) {
+  move_extremum(s, most, now);
+  for (uint32_t v = 0; v < s->keys / s->vector / s->share; v++) {
     const ir_expr at = open_keys(s, v);
     const uint32_t weight = if_new(s, at, attend_f32(t, attend_weigh(t, kept[v], terms)), nothing);
     for (uint32_t i = 0; i < t->a->sum_count; i++) {
       const uint32_t term = if_new(s, at, attend_f32(t, terms[i]), nothing);
-      now->sums[i] = kir_2(e->k, KIR_add, now->sums[i], attend_sum(t, term, VECTOR));
+      sums[i] = kir_2(e->k, KIR_add, sums[i], attend_sum(t, term, s->vector));
     }
-    if (s->fragments) attend_mma_weight(s, at, weight);
+    if (s->in_lanes) s->weight[s->half][v] = weight;
+    else if (s->fragments) attend_mma_weight(s, at, weight);
     else attend_store(t, &s->weights, place(s, own_query(s), attend_weights_pitch(s), at), weight);
     emit_scalar_lanes(e);
   }
@@ -225,12 +246,14 @@ static void weigh_keys(local_tile *s, const uint32_t *kept, state *now) {
 
 /* ---- results ---- */
 
-static ir_expr result_row(const local_tile *s, uint32_t i) {
+static ir_expr result_row(local_tile *s, uint32_t i) {
+  s->half = s->in_lanes ? i : 0;
+  if (s->in_lanes) return own_query(s);
   return expr_add(s->t->e->x, expr_div(s->t->e->x, s->item, s->columns), (ir_expr)(i * s->rows));
 }
 ir_expr attend_result_column(const local_tile *s, uint32_t v) {
   expr_pool *x = s->t->e->x;
-  return expr_mul(x, expr_add(x, expr_mod(x, s->item, s->columns), (ir_expr)(v * s->columns)), VECTOR);
+  return expr_mul(x, expr_add(x, expr_mod(x, s->item, s->columns), (ir_expr)(v * s->columns)), (ir_expr)s->vector);
 }
 static uint32_t result_rows(const local_tile *s) { return s->queries / s->rows; }
 
@@ -277,30 +300,38 @@ static void add_values(local_tile *s, state *now) {
 
 static uint32_t pack_state(const local_tile *s, const state *from, uint32_t *list) {
   uint32_t n = 0;
-  list[n++] = from->extremum;
-  for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[i];
+  for (uint32_t h = 0; h < s->halves; h++) {
+    list[n++] = from->extremum[h];
+    for (uint32_t i = 0; i < s->t->a->sum_count; i++) list[n++] = from->sums[h][i];
+  }
   for (uint32_t i = 0; i < s->cells; i++) list[n++] = from->results[i];
   return n;
 }
 static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
   uint32_t n = 0;
-  to->extremum = list[n++];
-  for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[i] = list[n++];
+  for (uint32_t h = 0; h < s->halves; h++) {
+    to->extremum[h] = list[n++];
+    for (uint32_t i = 0; i < s->t->a->sum_count; i++) to->sums[h][i] = list[n++];
+  }
   for (uint32_t i = 0; i < s->cells; i++) to->results[i] = list[n++];
 }
 
 static void do_tile(local_tile *s, state *now) {
-  uint32_t kept[MOST_KEYS / VECTOR];
-  barrier(s); /* the tile before has been multiplied */
+  uint32_t kept[MOST_KEYS / VECTOR], acc[ATTEND_MOST_CELLS];
+  const bool apart = s->panels > 1; /* the tile before has multiplied its keys then, and its values when these have come */
+  if (!apart) barrier(s);
   fill_panel(s, KEYS, &s->panel, s->keys, s->inner);
   barrier(s);
-  (s->fragments ? attend_mma_scores : make_scores)(s);
-  barrier(s);
-  fill_panel(s, VALUES, &s->panel, s->keys, s->depth);
-  keep_scores(s, kept);
-  if (s->fragments) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
-  else barrier(s);
-  weigh_keys(s, kept, now);
+  if (s->fragments) attend_mma_scores(s, acc);
+  else make_scores(s);
+  if (!apart) barrier(s);
+  fill_panel(s, VALUES, &s->values, s->keys, s->depth);
+  for (s->half = 0; s->half < s->halves; s->half++) {
+    const uint32_t most = keep_scores(s, acc, kept);
+    if (!s->fragments) barrier(s);
+    else if (!s->in_lanes) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
+    weigh_keys(s, most, kept, now);
+  }
   barrier(s);
   add_values(s, now);
 }
@@ -339,11 +370,12 @@ static void do_tile_if(local_tile *s, uint32_t wanted, state *now) {
 /* Some query of the group has met no key yet that counts. */
 static uint32_t any_unseen(local_tile *s, const state *now, double low) {
   emit *e = s->t->e;
-  uint32_t least = now->extremum;
+  uint32_t least = now->extremum[0];
+  for (uint32_t h = 1; h < s->halves; h++) least = kir_2(e->k, KIR_min, least, now->extremum[h]);
   barrier(s);
-  store_own(s, &s->most, now->extremum);
+  store_own(s, &s->most, least);
   barrier(s);
-  for (uint32_t i = 0; i < s->queries; i++) {
+  for (uint32_t i = 0; i < s->queries / s->halves; i++) {
     const uint32_t own = load_first(s, &s->most, i);
     least = i ? kir_2(e->k, KIR_min, least, own) : own;
   }
@@ -399,23 +431,33 @@ static void do_passes(local_tile *s, state *now) {
   close_loop(s, &pass, &inside, now);
 }
 
+/* What others find out about a query, for those who store its results. */
+static void share_state(local_tile *s, const state *now) {
+  const attention *a = s->t->a;
+  if (s->in_lanes) return;
+  barrier(s);
+  if (a->exp_count) store_own(s, &s->most, now->extremum[0]);
+  for (uint32_t i = 0; i < a->sum_count; i++) store_own(s, &s->sums[i], now->sums[0][i]);
+  barrier(s);
+}
+
 static void store_results(local_tile *s, const state *now) {
   attend *t = s->t;
   emit *e = t->e;
-  barrier(s);
-  if (t->a->exp_count) store_own(s, &s->most, now->extremum);
-  for (uint32_t i = 0; i < t->a->sum_count; i++) store_own(s, &s->sums[i], now->sums[i]);
-  barrier(s);
+  share_state(s, now);
   t->key = 0;
   for (uint32_t i = 0; i < result_rows(s); i++) {
     uint32_t sums[ATTENTION_REDUCES];
     set_query(s, result_row(s, i));
-    const uint32_t extremum = t->a->exp_count ? load_first(s, &s->most, result_row(s, i)) : now->extremum;
-    for (uint32_t k = 0; k < t->a->sum_count; k++) sums[k] = kir_1(e->k, KIR_hred_add, load_parts(s, &s->sums[k], result_row(s, i)));
+    const uint32_t extremum = t->a->exp_count && !s->in_lanes ? load_first(s, &s->most, result_row(s, i)) : now->extremum[s->half];
+    for (uint32_t k = 0; k < t->a->sum_count; k++)
+      sums[k] = s->in_lanes ? across_items(s, now->sums[s->half][k], true)
+                            : kir_1(e->k, KIR_hred_add, load_parts(s, &s->sums[k], result_row(s, i)));
     const uint32_t scale = attend_finish(t, extremum, sums);
     for (uint32_t v = 0; v < s->vectors; v++) {
-      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, attend_result_column(s, v), VECTOR);
-      attend_output(t, attend_scaled(s->t, scale, now->results[i * s->vectors + v]));
+      const uint32_t value = s->in_lanes ? attend_mma_pair(s, now->results, v) : now->results[i * s->vectors + v];
+      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, attend_result_column(s, v), s->vector);
+      attend_output(t, attend_scaled(s->t, scale, value));
       emit_scalar_lanes(e);
     }
   }
@@ -426,28 +468,40 @@ static void store_results(local_tile *s, const state *now) {
 static int64_t widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
 
 static int64_t room(const local_tile *s) {
-  const int64_t panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * attend_panel_pitch(s, widest(s)),
-                weights = s->fragments && !s->units.overlays ? s->queries * attend_weights_row(s) : 0,
-                slots = (2 + (int64_t)s->t->a->sum_count) * ITEMS;
-  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (s->queries * attend_scores_pitch(s) + slots);
+  const int64_t keys = s->panels > 1 ? attend_panel_pitch(s, s->inner) + attend_panel_pitch(s, s->depth) : attend_panel_pitch(s, widest(s)),
+                panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * keys,
+                weights = s->fragments && !s->in_lanes ? s->queries * attend_weights_row(s) : 0,
+                scores = s->in_lanes ? 0 : s->queries * attend_scores_pitch(s),
+                slots = s->in_lanes ? ITEMS : (2 + (int64_t)s->t->a->sum_count) * ITEMS;
+  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (scores + slots);
 }
 
 static bool divide_result(local_tile *s) {
   s->columns = s->fragments ? s->share : ACROSS;
-  while (s->depth / VECTOR % s->columns) s->columns /= 2;
+  while (s->depth / s->vector % s->columns) s->columns /= 2;
   s->rows = ITEMS / s->columns;
-  s->vectors = (uint32_t)(s->depth / VECTOR / s->columns);
-  return s->rows <= s->queries && s->queries / s->rows * s->vectors <= ATTEND_MOST_VECTORS;
+  s->vectors = (uint32_t)(s->depth / s->vector / s->columns);
+  return s->rows <= s->queries && s->queries / s->rows / s->halves * s->vectors <= ATTEND_MOST_VECTORS;
 }
 
-/* The larger tile that local memory holds. */
+/* In lanes an item holds its scores beside its results. */
+static bool fits_registers(const local_tile *s) {
+  enum { MOST_WORDS = 80 }; /* of the 168 that three groups a unit leave it */
+  return !s->in_lanes || (s->depth + s->keys) * s->units.size.m / s->units.lanes <= MOST_WORDS;
+}
+
+/* The larger tile that local memory and registers hold. */
 static bool pick_keys(local_tile *s) {
   const int64_t most = (int64_t)cost_local_room(s->t->c->options->profile);
   const expr_pool *x = s->t->c->graph->pool;
   int64_t rows = s->queries, keys = MOST_KEYS;
   (void)expr_is_const(x, s->t->a->extent[s->t->a->row], &rows);
   (void)expr_is_const(x, s->t->a->keys, &keys);
-  for (s->keys = MOST_KEYS; s->keys > MOST_KEYS / 2 && (keys < s->keys || room(s) > most);) s->keys /= 2;
+  for (s->keys = MOST_KEYS;; s->keys /= 2) {
+    s->panels = 1 + s->in_lanes;
+    if (room(s) > most) s->panels = 1;
+    if (s->keys == MOST_KEYS / 2 || (keys >= s->keys && room(s) <= most && fits_registers(s))) break;
+  }
   return rows >= s->queries && keys >= s->keys && room(s) <= most;
 }
 
@@ -463,7 +517,9 @@ static bool pick_shape(local_tile *s) {
     return false;
   s->fragments = attend_mma_find(s);
   if (s->fragments && divide_result(s) && pick_keys(s)) return true;
-  s->fragments = false;
+  s->fragments = s->in_lanes = false;
+  s->halves = 1;
+  s->vector = VECTOR;
   s->queries = ROWS;
   s->share = ITEMS / ROWS;
   return divide_result(s) && pick_keys(s);
@@ -495,11 +551,12 @@ static void make_arrays(local_tile *s) {
   const attention *a = s->t->a;
   const int32_t element = s->fragments ? s->element : SNT_F32;
   s->query = array_of(s, "queries", element, s->queries * attend_panel_pitch(s, s->inner));
-  s->panel = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, widest(s)));
+  s->panel = s->values = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, s->panels > 1 ? s->inner : widest(s)));
+  if (s->panels > 1) s->values = array_of(s, "values", element, s->keys * attend_panel_pitch(s, s->depth));
+  if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
+  if (s->in_lanes) return;
   s->scores = array_of(s, "scores", SNT_F32, s->queries * attend_scores_pitch(s));
   s->weights = s->fragments ? array_of(s, "weights", element, s->queries * attend_weights_row(s)) : s->scores;
-  if (s->fragments && s->units.overlays && !s->t->e->k->failed) s->t->e->k->memories.at[s->weights.memory].overlay = 1 + s->scores.memory;
-  if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
   if (a->weight_exp) s->correction = array_of(s, "correction", SNT_F32, ITEMS);
   for (uint32_t i = 0; i < a->sum_count; i++) s->sums[i] = array_of(s, attend_sum_names[i], SNT_F32, ITEMS);
 }
@@ -517,6 +574,8 @@ static void place_rows(local_tile *s) {
     matrix_units_use(e, &s->units);
     s->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, ITEMS / s->units.lanes);
   }
+  for (uint32_t i = 0; s->in_lanes && i < ATTEND_SHARE_STEPS; i++)
+    s->partner[i] = kir_2(e->k, KIR_xor, kir_id(e->k, KIR_sg_lane, 0), kir_const_int(e->k, kir_t(SNT_U32, 1), 1 << i));
   attend_set_batch(t, expr_div(x, t->group_number, parts));
   s->row = expr_mul(x, expr_mod(x, t->group_number, parts), s->queries);
   if (expr_is_const(x, rows, &literal) && literal % s->queries == 0) return;
@@ -534,14 +593,17 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;
   place_rows(&s);
   make_arrays(&s);
-  state now = {.extremum = attend_start(t, 1)};
-  for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  state now = {.extremum = {0}};
+  for (uint32_t h = 0; h < s.halves; h++) {
+    now.extremum[h] = attend_start(t, 1);
+    for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[h][i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
+  }
   s.cells = s.fragments ? (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
   for (uint32_t i = 0; i < s.cells; i++)
     now.results[i] = !s.fragments ? kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0) : i ? now.results[0] : fragment_zero(e, "o", SNT_F32);
   fill_panel(&s, QUERIES, &s.query, s.queries, s.inner);
   do_passes(&s, &now);
-  if (s.fragments) attend_mma_end(&s, now.results);
+  if (s.fragments && !s.in_lanes) attend_mma_end(&s, now.results);
   store_results(&s, &now);
   return emit_end(e, t->groups, choice, guard_count, guards);
 }

@@ -9,7 +9,12 @@ enum {
   ATTEND_ITEMS = 128,
   ATTEND_VECTOR = 4,
   ATTEND_MOST_KEYS = 64,
-  ATTEND_MOST_VECTORS = 16
+  ATTEND_MOST_VECTORS = 16,
+  ATTEND_HALVES =
+      2 /* in lanes: rows of a fragment, eight apart, that an item has elements of, pairs of neighbours; four items have a row */,
+  ATTEND_SHARE_STEPS = 2,
+  ATTEND_PAIRS = ATTEND_MOST_KEYS / 8,
+  ATTEND_MOST_CELLS = 16
 };
 
 typedef struct local_tile {
@@ -18,15 +23,20 @@ typedef struct local_tile {
   bool fragments; /* products on matrix units: panels and weights keep elements of 16 bits */
   matrix_units units;
   int32_t element;
+  bool in_lanes;                   /* what lanes hold of fragments is known: scores are weighed, and results leave, where they are */
   uint32_t queries, share;         /* of a tile; items that weigh the keys of one query, a part each */
-  uint32_t keys;                   /* of a tile */
+  uint32_t halves, half;           /* queries that an item weighs keys for, a row of its fragments each; the one at hand */
+  uint32_t keys, vector;           /* of a tile; neighbours of them, or of the result, that an item has */
+  uint32_t panels;                 /* 2: keys and values have one each */
   uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
   uint32_t cells;                  /* what an item keeps of the result: vectors, or its subgroup's fragments */
   ir_expr item, warp, row, first,
       skip;  /* warp: the item's subgroup; first: the tile's first key; skip: so many of its keys have been counted before */
   bool even; /* tiles divide the keys */
-  attend_array query, panel, scores, weights, most, correction,
-      sums[ATTENTION_REDUCES]; /* panel: keys, then values; weights: the scores' room, where that can be */
+  uint32_t partner[ATTEND_SHARE_STEPS]; /* lanes with which the item finds what all of its query have, in lanes */
+  uint32_t factor[ATTEND_HALVES], weight[ATTEND_HALVES][ATTEND_PAIRS]; /* and of the tile at hand: corrections, and weights */
+  attend_array query, panel, values, scores, weights, most, correction,
+      sums[ATTENTION_REDUCES]; /* panel: keys, then values but for `values` */
 } local_tile;
 
 /* Elements from row to row of a panel of so many columns, of the scores and of the weights. */
@@ -43,9 +53,10 @@ static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dt
 ir_expr attend_result_column(const local_tile *, uint32_t v);
 
 /* schedule/attention_mma.c */
-bool attend_mma_find(local_tile *); /* units for both products; fills what depends on them */
-void attend_mma_scores(local_tile *);
-void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight); /* of the item's query, at `at` of the tile's keys */
+bool attend_mma_find(local_tile *);                                       /* units for both products; fills what depends on them */
+void attend_mma_scores(local_tile *, uint32_t *acc);                      /* into the scores' room, where they have one */
+void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight);        /* of the item's query, at `at` of the tile's keys */
+uint32_t attend_mma_pair(local_tile *, const uint32_t *sums, uint32_t v); /* pair v of a row of sums, in lanes: of the half at hand */
 /* Results are fragments until their end, vectors then. */
 void attend_mma_values(local_tile *, uint32_t *results); /* rows * their corrections + weights * values */
 void attend_mma_end(local_tile *, uint32_t *results);

@@ -2,10 +2,11 @@
    fragment has rows, and their scores, weights and results to itself. Scores leave the fragments for local memory, where items weigh them;
    weights come back as two elements each, the leading bits and what they leave: one alone would be rounded before it is divided by its
    row's sum, by up to twice what the graph's cast behind the division allows. Results stay in fragments, in f32, whose rows follow the
-   extremum as it moves; behind the last tile they leave by the scores' room. */
+   extremum as it moves; behind the last tile they leave by the scores' room. Where it is known which lane holds what, nothing goes through
+   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of. */
 #include "fusion/schedule/attention_local.h"
 
-enum { MOST_CELLS = 16 };
+enum { MOST_CELLS = ATTEND_MOST_CELLS, BLOCK = 8 /* columns of a fragment in which a lane has two neighbours of a row */ };
 
 /* ---- can they? ---- */
 
@@ -45,11 +46,14 @@ bool attend_mma_find(local_tile *s) {
     return false;
   if (!a->weight_exp || !is_exp(a, g, weights) || !matrix_units_find(s->t->c, s->element, &s->units)) return false;
   const kir_mma *m = &s->units.size;
-  s->share = s->units.lanes / m->m;
-  s->queries = ATTEND_ITEMS / s->share;
+  s->in_lanes = s->units.open;
+  s->halves = s->in_lanes ? ATTEND_HALVES : 1;
+  s->vector = s->in_lanes ? 2 : ATTEND_VECTOR;
+  s->share = s->units.lanes * s->halves / m->m;
+  s->queries = ATTEND_ITEMS * s->halves / s->share;
   const uint32_t least = ATTEND_MOST_KEYS / 2;
   return s->share > 1 && s->share <= MOST_SHARE && ATTEND_ITEMS % s->units.lanes == 0 && least % m->n == 0 && least % m->k == 0 &&
-         s->inner % m->k == 0 && s->depth % m->n == 0 && m->n % (s->share * ATTEND_VECTOR) == 0 && s->depth / m->n <= MOST_CELLS;
+         s->inner % m->k == 0 && s->depth % m->n == 0 && m->n % (s->share * s->vector) == 0 && s->depth / m->n <= MOST_CELLS;
 }
 
 /* ---- products ---- */
@@ -97,13 +101,19 @@ static void put(local_tile *s, uint32_t cells, const uint32_t *acc) {
                    acc[i]);
 }
 
-void attend_mma_scores(local_tile *s) {
+void attend_mma_scores(local_tile *s, uint32_t *acc) {
   const int64_t pitch = attend_panel_pitch(s, s->inner);
   const uint32_t cells = s->keys / s->units.size.n;
-  uint32_t acc[MOST_CELLS];
   for (uint32_t i = 0; i < cells; i++) acc[i] = i ? acc[0] : fragment_zero(s->t->e, "s", SNT_F32);
   multiply(s, &(product){&s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
-  put(s, cells, acc);
+  if (!s->in_lanes) put(s, cells, acc);
+}
+
+uint32_t attend_mma_pair(local_tile *s, const uint32_t *sums, uint32_t v) {
+  emit *e = s->t->e;
+  const uint32_t blocks = s->units.size.n / BLOCK, at = v % blocks * 4 + s->half * 2;
+  const uint32_t pair[2] = {fragment_element(e, sums[v / blocks], at), fragment_element(e, sums[v / blocks], at + 1)};
+  return kir_vector(e->k, SNT_F32, 2, pair);
 }
 
 /* Of a weight, the bits that the element has room for. What it leaves is a number below its last one, so that the product of both parts
@@ -129,10 +139,56 @@ void attend_mma_weight(local_tile *s, ir_expr at, uint32_t weight) {
   }
 }
 
+/* The weights of k keys from `first` on, of which `weight` has pairs, as an operand. */
+static uint32_t weights_operand(local_tile *s, uint32_t first, uint32_t weight[ATTEND_HALVES][ATTEND_PAIRS]) {
+  uint32_t elements[4 * ATTEND_PAIRS], count = 0;
+  for (uint32_t v = first / BLOCK; v < (first + s->units.size.k) / BLOCK; v++)
+    for (uint32_t i = 0; i < 4; i++) elements[count++] = attend_lane(s->t, weight[i / 2][v], i % 2);
+  return fragment_make(s->t->e, s->element, FRAGMENT_A, count, elements);
+}
+
+/* Weights as they lie in the fragments of scores are an operand's elements. */
+static void multiply_own(local_tile *s, uint32_t *results) {
+  emit *e = s->t->e;
+  const kir_mma *m = &s->units.size;
+  const int64_t pitch = attend_panel_pitch(s, s->depth);
+  for (uint32_t key = 0; key < s->keys; key += m->k) {
+    uint32_t parts[WEIGHT_PARTS], left[ATTEND_HALVES][ATTEND_PAIRS];
+    memcpy(left, s->weight, sizeof left);
+    for (uint32_t p = 0; p < WEIGHT_PARTS; p++) {
+      uint32_t part[ATTEND_HALVES][ATTEND_PAIRS] = {{0}};
+      for (uint32_t h = 0; h < ATTEND_HALVES; h++)
+        for (uint32_t v = key / BLOCK; v < (key + m->k) / BLOCK && !e->failed && !e->k->failed; v++) {
+          part[h][v] = p + 1 < WEIGHT_PARTS ? leading(s, left[h][v]) : left[h][v];
+          left[h][v] = kir_2(e->k, KIR_sub, left[h][v], part[h][v]);
+        }
+      parts[p] = weights_operand(s, key, part);
+    }
+    for (uint32_t i = 0; i < s->cells; i++) {
+      const uint32_t b = fragment_load(e, s->values.memory, FRAGMENT_B, expr_int(e->x, key * pitch + i * m->n), (uint32_t)pitch, false);
+      for (uint32_t p = 0; p < WEIGHT_PARTS; p++) results[i] = fragment_multiply(e, parts[p], b, results[i]);
+    }
+  }
+}
+
+/* A fragment whose rows are the corrections of their queries. */
+static uint32_t corrections(local_tile *s) {
+  emit *e = s->t->e;
+  if (!s->in_lanes) return fragment_load(e, s->correction.memory, FRAGMENT_C, own_rows(s, 1), 0, true);
+  uint32_t elements[UINT8_MAX];
+  const uint32_t count = kir_mma_own(s->units.lanes, s->units.size, FRAGMENT_C);
+  for (uint32_t i = 0; i < count; i++) elements[i] = s->factor[i / 2 % 2];
+  return fragment_make(e, SNT_F32, FRAGMENT_C, count, elements);
+}
+
 void attend_mma_values(local_tile *s, uint32_t *results) {
   emit *e = s->t->e;
-  const uint32_t factor = fragment_load(e, s->correction.memory, FRAGMENT_C, own_rows(s, 1), 0, true);
+  const uint32_t factor = corrections(s);
   for (uint32_t i = 0; i < s->cells; i++) results[i] = kir_2(e->k, KIR_mul, results[i], factor);
+  if (s->in_lanes) {
+    multiply_own(s, results);
+    return;
+  }
   const product weighted = {
       &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS, s->cells, false};
   multiply(s, &weighted, results);

@@ -326,6 +326,8 @@ static bool add_inst(decoder *d, uint32_t i) {
   case KIR_async_commit: return add_plain(d, i, kvm_run_async_commit);
   case KIR_async_wait: return add_plain(d, i, kvm_run_async_wait);
   case KIR_mma: return add_plain(d, i, kvm_run_mma);
+  case KIR_mma_get: return add_plain(d, i, kvm_run_mma_get);
+  case KIR_mma_make: return add_plain(d, i, kvm_run_mma_make);
   case KIR_loop: return add_loop(d, i);
   case KIR_if: return add_if(d, i);
   case KIR_else: return add_else(d, i);

@@ -153,6 +153,32 @@ bool kvm_run_mma(kvm *vm, const kvm_step *s) {
   return true;
 }
 
+/* ---- what each lane holds of a fragment (kir_mma_own) ---- */
+static uint32_t place_of(const kvm *vm, uint32_t frag, uint32_t item, uint32_t element) {
+  const uint32_t lane = item % vm->subgroup, row = lane / 4 + element / 2 % 2 * 8, column = lane % 4 * 2 + element % 2 + element / 4 * 8;
+  return item / vm->subgroup * kvm_fragment_elements(vm, frag) + row * fragment_columns(vm, frag) + column;
+}
+
+bool kvm_run_mma_get(kvm *vm, const kvm_step *s) {
+  const uint32_t element = *(const uint32_t *)s->b;
+  for (uint32_t i = 0; i < vm->items; i++)
+    if (vm->mask[i]) ((float *)s->dst)[i] = ((const float *)s->a)[place_of(vm, 3, i, element)];
+  return true;
+}
+
+bool kvm_run_mma_make(kvm *vm, const kvm_step *s) {
+  const kir_inst *in = kir_at(vm->k, s->inst);
+  for (uint32_t n = 0; n < in->arg_count; n++) {
+    const float *from = vm->values[kir_arg(vm->k, s->inst, n)];
+    for (uint32_t i = 0; i < vm->items; i++)
+      if (vm->mask[i])
+        ((float *)s->dst)[place_of(vm, in->type.frag, i, n)] = in->type.base == SNT_F32
+                                                                   ? from[i]
+                                                                   : (float)kir_round_float(in->type.base, (double)from[i], KIR_ROUND_RNE);
+  }
+  return true;
+}
+
 /* ---- asynchronous copies ---- */
 /* Marks the target: `coming`, or nothing any more. */
 static void mark_target(const kvm_copy *c, uint8_t mark) {

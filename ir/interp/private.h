@@ -178,6 +178,8 @@ bool kvm_run_fragment_cell(kvm *, const kvm_step *); /* load, store, fill of a f
 bool kvm_run_mma_load(kvm *, const kvm_step *);
 bool kvm_run_mma_store(kvm *, const kvm_step *);
 bool kvm_run_mma(kvm *, const kvm_step *);
+bool kvm_run_mma_get(kvm *, const kvm_step *);
+bool kvm_run_mma_make(kvm *, const kvm_step *);
 
 /* ---- images ---- */
 const struct kvm_format *kvm_find_format(const char *name, uint32_t *texel_bytes, uint32_t *channels, int32_t *dtype);

@@ -1,6 +1,7 @@
 /* Typing of kernel instructions: result types by the table's rule, and what each operation asks of its operands.
    The builder and the verifier use the same functions, so that a kernel that was built without a mistake has no type errors. */
 #include "ir/kernel_private.h"
+#include "ir/kir_pass.h"
 #include <math.h>
 
 enum { /* the table writes flags and attributes without the prefix */
@@ -295,6 +296,28 @@ static const char *check_mma(const kir_kernel *k, const kir_inst *in, const uint
   return a.base == b.base && kir_same(c, in->type) ? NULL : "the fragments do not fit each other";
 }
 
+static uint32_t own_elements(const kir_kernel *k, uint32_t frag) {
+  uint32_t type;
+  kir_mma size;
+  return kir_mma_named(k->needs, &type, &size) ? kir_mma_own(k->sub, size, frag) : 0;
+}
+
+static const char *check_mma_get(const kir_kernel *k, const uint32_t *args) {
+  int64_t element;
+  const kir_type t = arg_type(k, args, 0);
+  if (t.frag != 3 || t.base != SNT_F32) return "the operand must be a fragment c of f32";
+  if (!is_plain(arg_type(k, args, 1), SNT_U32, 1) || !kir_is_const(k, args[1], &element, NULL)) return "the element must be a literal";
+  return element < (int64_t)own_elements(k, 3) ? NULL : "no lane is known to hold such an element";
+}
+
+static const char *check_mma_make(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
+  if (!kir_is_float(in->type.base) || (in->type.frag == 3 && in->type.base != SNT_F32)) return "only fragments of floats are made";
+  if (!in->arg_count || in->arg_count != own_elements(k, in->type.frag)) return "these are not as many elements as a lane is known to hold";
+  for (uint32_t i = 0; i < in->arg_count; i++)
+    if (!is_plain(arg_type(k, args, i), SNT_F32, 1)) return "an element must be an f32";
+  return NULL;
+}
+
 static const char *check_loop(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
   if (in->arg_count < 3) return "a loop needs lo, hi and step";
   if (!is_index(in->type)) return "the variable must be a 32- or 64-bit integer";
@@ -358,6 +381,8 @@ const char *kir_type_error(const kir_kernel *k, const kir_inst *in, const uint32
   case KIR_tex_store: return check_texel(k, in, args);
   case KIR_async_copy: return check_async(k, in, args);
   case KIR_mma: return check_mma(k, in, args);
+  case KIR_mma_get: return check_mma_get(k, args);
+  case KIR_mma_make: return check_mma_make(k, in, args);
   case KIR_loop: return check_loop(k, in, args);
   case KIR_if: return is_plain(arg_type(k, args, 0), SNT_BOOL, 1) ? NULL : "the condition must be one bool";
   case KIR_own: return check_own(k, in, args);

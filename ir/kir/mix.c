@@ -22,6 +22,7 @@ static void count_arithmetic(const kir_kernel *k, const kir_inst *in, double wei
   case KIR_insert:
   case KIR_permute:
   case KIR_shuffle:
+  case KIR_mma_get:
   case KIR_bitcast: return;
   case KIR_fma: mix->flops += 2 * n; return;
   case KIR_ix: mix->integer += weight * in->arg_count / 2; return;

@@ -33,6 +33,12 @@ bool kir_mma_named(const char *needs, uint32_t *type, kir_mma *size) {
   return kir_mma_size(at, size);
 }
 
+uint32_t kir_mma_own(uint32_t lanes, kir_mma size, uint32_t frag) {
+  enum { LANES = 32, ROWS = 16, BLOCK = 8 };
+  const uint32_t columns = frag == 1 ? size.k : frag == 3 ? size.n : 0;
+  return lanes == LANES && size.m == ROWS && columns % BLOCK == 0 ? ROWS * columns / LANES : 0;
+}
+
 const char *kir_mma_needs(ir_arena *arena, uint32_t type, kir_mma size) {
   ir_text t;
   ir_text_init(&t, arena);

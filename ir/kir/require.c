@@ -34,6 +34,8 @@ static const char *missing_for(const kir_kernel *k, const kir_inst *in, const ki
   case KIR_tex_load:
   case KIR_tex_store: return caps->images ? NULL : "images";
   case KIR_mma_store: return kir_mma_has(caps, k->needs) ? NULL : fragments;
+  case KIR_mma_get:
+  case KIR_mma_make: return caps->fragment_lanes ? NULL : "to know which lane holds what of a fragment";
   case KIR_atomic_add:
   case KIR_atomic_min:
   case KIR_atomic_max: return in->type.base == SNT_F32 && !caps->atomics_f32 ? "float atomics" : NULL;

@@ -50,7 +50,9 @@ kir_type kir_literal_type(const kir_kernel *k, const kir_inst *in, const uint32_
   case KIR_select: return n == 0 ? kir_t(SNT_BOOL, 1) : stated ? in->type : common_type(k, in, args, 1);
   case KIR_splat:
   case KIR_vec: return stated ? kir_element(in->type) : none;
+  case KIR_mma_get:
   case KIR_extract: return n == 1 ? lane : none;
+  case KIR_mma_make: return kir_t(SNT_F32, 1);
   case KIR_insert: {
     const kir_type vector = stated ? in->type : is_literal(k, args[0]) ? none : kir_type_of(k, args[0]);
     return n == 0 ? vector : n == 1 ? lane : kir_element(vector);

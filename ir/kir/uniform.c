@@ -64,6 +64,7 @@ static uint8_t value_level(const kir_uniformity *u, uint32_t i) {
   case KIR_sg_min: return u->value[kir_arg(u->k, i, 0)] == KIR_UNIFORM_GROUP ? KIR_UNIFORM_GROUP : KIR_UNIFORM_SUBGROUP;
   case KIR_sg_shuffle: return shuffle_level(u, i);
   case KIR_mma_load:
+  case KIR_mma_make:
   case KIR_mma: return KIR_UNIFORM_SUBGROUP;
   case KIR_load:
   case KIR_tex_load:
@@ -73,6 +74,7 @@ static uint8_t value_level(const kir_uniformity *u, uint32_t i) {
   case KIR_atomic_max:
   case KIR_atomic_or:
   case KIR_atomic_and:
+  case KIR_mma_get:
   case KIR_atomic_cas: return KIR_UNIFORM_ITEM;
   case KIR_loop: return own_control(u, i);
   case KIR_carry: return carry_level(u, i);

@@ -182,6 +182,8 @@ static bool needs_subgroup(uint32_t op) {
   case KIR_sg_barrier:
   case KIR_mma_load:
   case KIR_mma_store:
+  case KIR_mma_get:
+  case KIR_mma_make:
   case KIR_mma: return true;
   default: return false;
   }

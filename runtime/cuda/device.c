@@ -81,7 +81,7 @@ static void query_profile(cuda_device *device) {
   caps->fma_fused = caps->fma_fast = caps->int64 = caps->f64 = caps->exact_div = caps->exact_sqrt = true;
   caps->f16_storage = caps->int8_storage = caps->int16_storage = caps->subgroups = caps->subgroup_arithmetic = true;
   caps->f16_arithmetic = device->arch >= 53, caps->bf16_storage = true;
-  caps->async_copy = device->arch >= 80, caps->dot4 = device->arch >= 61;
+  caps->async_copy = caps->fragment_lanes = device->arch >= 80, caps->dot4 = device->arch >= 61;
   static const kir_mma fragments[KIR_MMA_TYPES] = {KIR_MMA_TENSOR_CORES};
   for (uint32_t i = 0; i < KIR_MMA_TYPES; i++) caps->mma[i] = device->arch >= 80 ? fragments[i] : (kir_mma){0, 0, 0};
   caps->texel = caps->images = caps->nan_unsafe = false;

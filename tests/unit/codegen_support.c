@@ -57,6 +57,7 @@ static const char shim[] =
     "#define SNT_AT(p) (const char *)(p)\nstatic inline unsigned snt_lane() { return 0; }\n"
     "static inline void snt_read(unsigned *, const char *, bool) {}\n"
     "template <class A, class C> void snt_unit(C *, const A &, const unsigned *) {}\n"
+    "template <class A> void snt_pair(A &, int, float, float) {}\n"
     "static inline unsigned __byte_perm(unsigned a, unsigned, unsigned) { return a; }\n"
     "static inline float snt_f32_from_f16(unsigned short h) { return h; }\nstatic inline unsigned short snt_f16_from_f32(float x) { return "
     "(unsigned short)x; }\n"

@@ -5,7 +5,7 @@
 
 static const char *const names[] = {"chain10", "softmax_rows", "softmax_group", "linear_gelu", "gemm_gelu_f16", "matmul_texel",
                                     "post",    "attention",    "kv_append",     "tonemap",     "every_float",   "every_integer",
-                                    "control", "fragments",    "narrow",        "pictures"};
+                                    "control", "fragments",    "narrow",        "pictures",    "fragment_lanes"};
 
 static void check_round_trip(const char *name) {
   ir_arena arena;
@@ -367,6 +367,31 @@ static void test_fragments(void) {
   ir_arena_free(&f.arena);
 }
 
+/* What a lane gets of a product is where ir/KERNEL.txt says; made an operand again, in f16, it multiplies as the matrix that it is. */
+static void test_fragment_lanes(void) {
+  fixture f;
+  begin(&f, "fragment_lanes", 1);
+  const uint16_t *a = add_halves(&f, 256, 24, 1), *b = add_halves(&f, 256, 25, 1);
+  const float *y = add_floats(&f, 512, 0);
+  if (run(&f, "fragment_lanes")) {
+    double want[512];
+    for (uint32_t i = 0; i < 512; i++) {
+      const uint32_t row = i / 16 % 16, column = i % 16, lane = row % 8 * 4 + column % 8 / 2,
+                     own = column % 2 + row / 8 * 2 + column / 8 * 4;
+      const double start[8] = {lane, 1, 2, 3, lane, lane, 0, 0.5};
+      want[i] = i < 256 ? 0 : start[own];
+      for (uint32_t k = 0; k < 16; k++) {
+        const double left = i < 256 ? (double)ir_f32_from_f16(a[16 * row + k])
+                                    : (double)ir_f32_from_f16(ir_f16_from_f32((float)want[16 * row + k]));
+        want[i] += left * (double)ir_f32_from_f16(b[16 * k + column]);
+      }
+    }
+    const double error = worst(y, want, 512);
+    tap_ok(error < 1e-5, "lanes take elements out of a product and make an operand of them: %g", error);
+  }
+  ir_arena_free(&f.arena);
+}
+
 static void test_pictures(void) {
   fixture f;
   float y[4] = {0};
@@ -414,6 +439,7 @@ int main(void) {
   test_tonemap();
   test_control();
   test_fragments();
+  test_fragment_lanes();
   test_pictures();
   return tap_done();
 }

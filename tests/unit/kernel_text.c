@@ -145,6 +145,20 @@ static void test_errors(void) {
   fails("kernel @k {\nparam %x: f32[4] ro\n%v = neg %x[0] }", 3, "global memory is read by load");
   fails("kernel @k {\nparam %x: f32[4] rw\nstore %x }", 3, "");
   fails("kernel @k {\nparam %x: f16[256] ro\n%f: frag<a,f16> = mma.load %x[0] ld=16 }", 3, "fragments come from local memory");
+#define LANES(sub, shape, what)                                                                                                   \
+  "kernel @k items=(32,1,1) sub=" sub " needs=(mma.f16.f32." shape                                                                \
+  ") {\nlocal %t: f32[256]\nlocal %h: f16[256]\n%c: frag<c,f32> = mma.load %t[0] ld=16\n%a: frag<a,f16> = mma.load %h[0] ld=16\n" \
+  "%l = sg.lane\n" what " }"
+  fails(LANES("32", "16x16x16", "%v = mma.get %c, 8"), 7, "no lane is known to hold such an element");
+  fails(LANES("16", "16x16x16", "%v = mma.get %c, 0"), 7, "no lane is known to hold such an element");
+  fails(LANES("32", "8x32x16", "%v = mma.get %c, 0"), 7, "no lane is known to hold such an element");
+  fails(LANES("32", "16x16x16", "%v = mma.get %c, %l"), 7, "the element must be a literal");
+  fails(LANES("32", "16x16x16", "%v = mma.get %a, 0"), 7, "must be a fragment c of f32");
+  fails(LANES("32", "16x16x16", "%v: frag<a,f16> = mma.make 0, 0, 0, 0"), 7, "not as many elements as a lane is known to hold");
+  fails(LANES("32", "16x16x16", "%v: frag<b,f16> = mma.make 0, 0, 0, 0, 0, 0, 0, 0"), 7, "not as many elements as a lane is known to hold");
+  fails(LANES("32", "16x16x16", "%v: frag<a,i8> = mma.make 0, 0, 0, 0, 0, 0, 0, 0"), 7, "only fragments of floats are made");
+  fails(LANES("32", "16x16x16", "%v: frag<a,f16> = mma.make %l, 0, 0, 0, 0, 0, 0, 0"), 7, "an element must be an f32");
+#undef LANES
   fails("kernel @k bits=3 {\n}", 1, "no such attribute of a kernel");
 }
 

@@ -25,6 +25,7 @@ static const struct listing {
     {"matmul_texel", 2, {262144, 262144, 1048576}, {{"K4", 16}}},
     {"post", 1, {6220800, 6220800}, {{0}}},
     {"fragments", 1, {64, 64, 64}, {{0}}},
+    {"fragment_lanes", 1, {256, 256, 512}, {{0}}},
     {"control", 1, {64, 128, 128}, {{"n", 64}, {"f", 7}}},
 };
 
@@ -37,7 +38,7 @@ static const struct target { const char *name; bool exact; kir_caps caps; } targ
                             .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true}},
     {"everything", true, {EXACT, .target = "e", .max_lanes = 16, .vector_memory = 64, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true,
                           .int8_storage = true, .int16_storage = true, .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true, .prefetch = true,
-                          .stream = true, .texel = true, .images = true, .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .oob_zero = true, .shuffle = true, .hred = true,
+                          .stream = true, .texel = true, .images = true, .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .fragment_lanes = true, .oob_zero = true, .shuffle = true, .hred = true,
                           .wrap = true, .divmod = true, .minmax_nan = true, .ix = true, .fill = true, .lanes_memory = true, .pack2 = true}},
     {"lanes by shuffles", false, {EXACT, .target = "d", .max_lanes = 1, .vector_memory = 16, .int8_storage = true, .subgroups = true, .subgroup_size = 4}},
     {"little", false, {.target = "c", .max_lanes = 4, .vector_memory = 16, .aligned_vectors = true, .nan_unsafe = true, .int64 = true}},

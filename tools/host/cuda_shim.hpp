@@ -316,6 +316,15 @@ template <int side, class T> static constexpr unsigned a_word(const snt_bytes<si
 static inline float multiply_add(float a, float b, float c) { return c + a * b; }
 static inline int multiply_add(int a, int b, int c) { return (int)((unsigned)c + (unsigned)(a * b)); }
 }  // namespace snt
+// Two elements of an operand of halves, as cvt.rn rounds them.
+namespace snt {
+static inline unsigned rounded(float x, const snt_half<0, float> &) { return snt_f16_from_f32(x); }
+static inline unsigned rounded(float x, const snt_half<0, snt_bf16> &) {
+  const unsigned u = __float_as_uint(x);
+  return x != x ? 0x7fffu : (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+}  // namespace snt
+template <class A> static inline void snt_pair(A &a, int i, float x, float y) { a.r[i] = snt::rounded(x, a) | snt::rounded(y, a) << 16; }
 // m16n8k16 of halves, m16n8k32 of bytes: lane l has of a rows l / 4 and l / 4 + 8, of b column l / 4, of c columns 2 (l % 4) and the next of the rows it has of a.
 template <class A, class C> static inline void snt_unit(C *c, const A &a, const unsigned *b) {
   const unsigned per = snt::a_word(a), bits = 32 / per, mask = (1u << bits) - 1;
