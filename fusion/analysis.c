@@ -170,6 +170,34 @@ static void walk_contract(load_walk *w, uint32_t node, const map_access *access)
   w->weight = weight;
 }
 
+/* Is the node what the state becomes, and its only reader? So it is written in place (states.c). */
+static bool renews_alone(const ir_graph *g, uint32_t node, uint32_t state) {
+  uint32_t readers = 0;
+  bool updates = false;
+  for (uint32_t i = 0; i < g->updates.count; i++) updates |= g->updates.at[i].value == node && g->updates.at[i].state == state;
+  for (uint32_t i = 0; i < g->args.count && updates; i++) readers += g->args.at[i] == state;
+  return updates && readers == 1 && !ir_is_output(g, state);
+}
+
+bool fusion_row_of_scatter(const ir_graph *g, uint32_t node, ir_expr *row) {
+  expr_pool *x = g->pool;
+  const uint32_t state = ir_arg(g, node, 0), index = ir_arg(g, node, 1);
+  if (ir_at(g, state)->op != IR_OP_state || ir_at(g, index)->op != IR_OP_dim) return false;
+  *row = ir_attr_ints(g, index, IR_ATTR_shape, NULL)[0];
+  return renews_alone(g, node, state) && expr_proves_lt(x, expr_int(x, -1), *row) &&
+         expr_proves_lt(x, *row, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)]);
+}
+
+bool fusion_row_update(const ir_graph *g, uint32_t node, const map_access *result, map_access *update) {
+  const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
+  ir_expr row;
+  if (!fusion_sets_row(g, node, &row) || result->at[axis] != row) return false;
+  *update = *result;
+  update->rank--;
+  memmove(update->at + axis, update->at + axis + 1, (update->rank - axis) * sizeof update->at[0]);
+  return true;
+}
+
 static void walk_gather(load_walk *w, uint32_t node, const map_access *access) {
   const ir_graph *g = w->c->graph;
   const uint32_t data = ir_arg(g, node, 0), indices = ir_arg(g, node, 1), axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
@@ -192,6 +220,10 @@ static void walk_scatter(load_walk *w, uint32_t node, const map_access *access) 
   const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
   const double weight = w->weight;
   map_access at_index = *access, at_updates = *access;
+  if (fusion_row_update(g, node, access, &at_updates)) {
+    walk(w, ir_arg(g, node, 2), &at_updates);
+    return;
+  }
   walk(w, ir_arg(g, node, 0), access);
   at_index.rank = index->rank;
   for (uint32_t i = 0; i < index->rank; i++) at_index.at[i] = new_axis(w, index->dims[i], &w->weight);
@@ -391,13 +423,15 @@ static bool may_crop(const path_search *p, uint32_t node) {
 
 static bool forward_path(path_search *p, uint32_t to) {
   const ir_graph *g = p->g;
+  ir_expr row;
   if (to == p->from) return true;
   if (to < p->from || p->length == PATH_LONGEST || !first_visit(p, to)) return false;
   if (p->group && p->c->group_of[to] && !fusion_group_has(p->group, to)) return false;
   const ir_node *n = ir_at(g, to);
   const bool bijective = n->op == IR_OP_reshape || n->op == IR_OP_transpose;
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective && !may_crop(p, to)) return false;
-  for (uint32_t i = 0; i < n->arity; i++) {
+  const bool sets = fusion_sets_row(g, to, &row);
+  if (!(ir_ops[n->op].flags & IR_POINTWISE) && !bijective && !sets && !may_crop(p, to)) return false;
+  for (uint32_t i = sets ? 2 : 0; i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, to, i), before = p->length;
     if (ir_at(g, operand)->type.rank == 0 && n->type.rank != 0) continue;
     p->path[p->length++] = to;
@@ -410,6 +444,7 @@ static bool forward_path(path_search *p, uint32_t to) {
 static bool forward(const fusion_context *c, const fusion_group *group, bool crops, uint32_t from, uint32_t to, map_access *at) {
   const ir_graph *g = c->graph;
   path_search p; /* large: only what is used is written */
+  ir_expr row;
   const uint32_t *path = p.path;
   p.c = c;
   p.group = group;
@@ -430,6 +465,10 @@ static bool forward(const fusion_context *c, const fusion_group *group, bool cro
     } else if (n->op == IR_OP_reshape) {
       const ir_tensor *operand = &ir_at(g, ir_arg(g, path[i], 0))->type;
       if (!map_reshape(g->pool, at, n->type.rank, n->type.dims, operand->dims)) return false;
+    } else if (fusion_sets_row(g, path[i], &row)) {
+      const uint32_t axis = (uint32_t)ir_attr_int(g, path[i], IR_ATTR_axis, 0);
+      memmove(at->at + axis + 1, at->at + axis, (at->rank++ - axis) * sizeof row);
+      at->at[axis] = row;
     } else if (n->op == IR_OP_slice) {
       for (uint32_t d = 0; d < n->type.rank; d++)
         if (!map_add_condition(g->pool, at, at->at[d], 0, n->type.dims[d])) return false;

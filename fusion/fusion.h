@@ -269,7 +269,15 @@ extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedul
 enum { FUSION_STENCIL_TAPS = 128 }; /* a contraction over at most so many taps of a window is a stencil */
 /* Where a contraction's label stands in a list of labels; -1: nowhere. */
 int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label);
-bool fusion_is_update(const ir_graph *, uint32_t node);         /* some state's new value */
+bool fusion_is_update(const ir_graph *, uint32_t node); /* some state's new value */
+/* A scatter that sets the row of a state which a known number names, as its new value, while nobody else reads the state: it takes the
+   coordinates of its updates, and the other rows stay where they are. *row: that number, inside the axis. */
+bool fusion_row_of_scatter(const ir_graph *, uint32_t node, ir_expr *row);
+static inline bool fusion_sets_row(const ir_graph *g, uint32_t node, ir_expr *row) {
+  return ir_at(g, node)->op == IR_OP_scatter_set && fusion_row_of_scatter(g, node, row);
+}
+/* Where the update of such a scatter lies that is stored at `result`; false: there is none, or it is another row. */
+bool fusion_row_update(const ir_graph *, uint32_t node, const map_access *result, map_access *update);
 bool fusion_is_view(const ir_graph *, uint32_t node);           /* movement that costs nothing by itself */
 bool fusion_only_moves(const ir_graph *, uint32_t node);        /* such of one operand's elements, and zeros */
 bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, views, splat constants */

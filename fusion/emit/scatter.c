@@ -64,6 +64,8 @@ uint32_t emit_scatter(emit *e, uint32_t node, const map_access *access) {
                      .axis = (uint32_t)ir_attr_int(e->g, node, IR_ATTR_axis, 0),
                      .index_rank = ir_at(e->g, ir_arg(e->g, node, 1))->type.rank,
                      .result = access};
+  map_access at;
+  if (fusion_row_update(e->g, node, access, &at)) return emit_value(e, ir_arg(e->g, node, 2), &at);
   uint32_t value = emit_value(e, ir_arg(e->g, node, 0), access);
   if (!value) return 0;
   const uint8_t lanes = emit_value_type(e, value).lanes;

@@ -266,6 +266,17 @@ static bool find_neighbours(fusion_context *c) {
   return true;
 }
 
+/* Of a state whose row is set, and which nobody reads before it is the state again, only the row counts. */
+static void count_rows(const ir_graph *g, double *elements) {
+  ir_expr row;
+  for (uint32_t u = 0; u < g->updates.count; u++) {
+    const uint32_t value = g->updates.at[u].value;
+    bool read = !fusion_sets_row(g, value, &row);
+    for (uint32_t i = 0; i < g->args.count && !read; i++) read = g->args.at[i] == value;
+    if (!read) elements[value] = elements[ir_arg(g, value, 2)];
+  }
+}
+
 bool fusion_count_elements(fusion_context *c) {
   const uint32_t count = c->graph->nodes.count;
   double *elements = IR_NEW_ARRAY(c->arena, double, count);
@@ -277,6 +288,7 @@ bool fusion_count_elements(fusion_context *c) {
     find_facts(c, facts, n);
     elements[n] = (double)schedule_hint(c->graph->pool, facts[n].count);
   }
+  count_rows(c->graph, elements);
   c->elements = elements;
   c->facts = facts;
   for (uint32_t n = 1; n < count; n++) {

@@ -107,7 +107,8 @@ static inline bool inside(const grouping *s, const port_lists *p, uint32_t node)
 static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth) {
   const ir_graph *g = s->c->graph;
   const ir_node *n = ir_at(g, node);
-  for (uint32_t i = 0; i < n->arity; i++) {
+  ir_expr row;
+  for (uint32_t i = fusion_sets_row(g, node, &row); i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, node, i);
     const ir_op op = (ir_op)ir_at(g, operand)->op;
     double splat;
@@ -275,7 +276,7 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
     [GROUP_LOOP] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW, [GROUP_CONTRACT] = GROUP_CONTRACT, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_TRANSPOSE] = GROUP_LOOP, [GROUP_SCAN] = GROUP_SCAN, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_REDUCE] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
     [GROUP_ROW] = {[GROUP_LOOP] = GROUP_ROW, [GROUP_REDUCE] = GROUP_ROW, [GROUP_ROW] = GROUP_ROW},
-    [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT, [GROUP_CONTRACT] = GROUP_CONTRACT /* where rows are staged: kind_of_both */},
+    [GROUP_CONTRACT] = {[GROUP_LOOP] = GROUP_CONTRACT, [GROUP_CONTRACT] = GROUP_CONTRACT /* where rows are staged: kind_of_both */, [GROUP_SCATTER] = GROUP_CONTRACT /* of a row */},
     [GROUP_WINDOW] = {[GROUP_LOOP] = GROUP_WINDOW, [GROUP_WINDOW] = GROUP_WINDOW, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_TRANSPOSE] = {[GROUP_LOOP] = GROUP_LOOP, [GROUP_IMAGE] = GROUP_IMAGE},
     [GROUP_SCAN] = {[GROUP_LOOP] = GROUP_SCAN},
@@ -285,11 +286,13 @@ static const uint8_t merged_kind[GROUP_KIND_COUNT][GROUP_KIND_COUNT] = {
 
 group_kind group_merged_kind(group_kind producer, group_kind consumer) { return (group_kind)merged_kind[producer][consumer]; }
 
-/* What two groups become: a contraction takes another one only where that can be staged. */
+/* What two groups become: a contraction takes another one only where that can be staged, and a scatter that sets a row. */
 static group_kind kind_of_both(const grouping *s, const fusion_group *producer, const fusion_group *consumer) {
   const group_kind kind = group_merged_kind((group_kind)producer->kind, (group_kind)consumer->kind);
-  const bool products = producer->kind == GROUP_CONTRACT && consumer->kind == GROUP_CONTRACT;
-  if (!products || contract_may_stage(s->c, producer->hero, consumer->hero)) return kind;
+  ir_expr row;
+  if (producer->kind != GROUP_CONTRACT) return kind;
+  if (consumer->kind == GROUP_SCATTER) return fusion_sets_row(s->c->graph, consumer->hero, &row) ? kind : GROUP_NONE;
+  if (consumer->kind != GROUP_CONTRACT || contract_may_stage(s->c, producer->hero, consumer->hero)) return kind;
   return contract_may_make_rows(s->c, producer->hero, consumer) ? kind : GROUP_NONE;
 }
 

@@ -1,6 +1,7 @@
 /* Algorithm choices as rewrites in primitives, priced on the profile; each may reassociate and is part of the graph from then on, so that fused and
    unfused plans share the same tree. Rules: the list at the end. */
 #include "fusion/rewrite_constants.h"
+#include "fusion/rewrite/gates.h"
 #include "fusion/rewrite/parts.h"
 #include "fusion/rewrite/steps.h"
 #include "fusion/rewrite/tap_order.h"
@@ -260,8 +261,11 @@ static uint32_t sum_of_products(rebuild *r) {
   return rebuild_reshape(r, made, n->type.rank, n->type.dims);
 }
 
-static uint32_t steps_of_product(rebuild *r) {
-  return ir_at(r->from, r->node)->op == IR_OP_contract ? rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps) : 0;
+/* The product at hand as steps of a longer one; the part at hand of the gates' one product as one of its own. */
+static uint32_t steps_or_gates(rebuild *r) {
+  const uint8_t op = ir_at(r->from, r->node)->op;
+  if (op == IR_OP_contract) return rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps);
+  return op == IR_OP_slice && r->c->is_body ? rewrite_gate(r, find_uses(r)) : 0;
 }
 
 /* A square or a cube is products: within 1.5 units where pow promises 4, and special values are the same. */
@@ -275,7 +279,7 @@ static uint32_t power_is_products(rebuild *r) {
   return order == 2 ? square : ir_add2(r->to, IR_OP_mul, square, x);
 }
 
-static const rebuild_rule rules[] = {steps_of_product,      rewrite_tap_boxes,      rewrite_live_taps, axis_by_axis,     sum_of_products,
+static const rebuild_rule rules[] = {steps_or_gates,        rewrite_tap_boxes,      rewrite_live_taps, axis_by_axis,     sum_of_products,
                                      rewrite_words_product, rewrite_narrow_weights, power_is_products, rewrite_tap_order};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {

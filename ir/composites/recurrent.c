@@ -119,8 +119,11 @@ static uint32_t peeped(composite_call *c, const layer *l, uint32_t x, uint32_t c
 /* Gates in the order i o f c; peepholes i o f. */
 static void lstm_step(composite_call *c, const layer *l, uint32_t x, uint32_t state[2]) {
   uint32_t gate[MOST_GATES];
-  const uint32_t all = add(c, recurred(c, l, state[0], 0, 4), x), cell = state[1];
-  for (uint32_t i = 0; i < 4; i++) gate[i] = gate_of(c, l, all, i);
+  const uint32_t all = recurred(c, l, state[0], 0, 4), cell = state[1];
+  for (uint32_t i = 0; i < 4; i++) {
+    const uint32_t own = gate_of(c, l, x, i);
+    gate[i] = add(c, gate_of(c, l, all, i), own);
+  }
   const uint32_t in = activated(c, l, 0, limited(c, peeped(c, l, gate[0], cell, 0)));
   const uint32_t forget = call_has(c, IR_PARAM_input_forget) ? step_2(c, IR_OP_sub, step_number(c, in, 1), in)
                                                              : activated(c, l, 0, limited(c, peeped(c, l, gate[2], cell, 2)));
