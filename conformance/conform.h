@@ -146,8 +146,8 @@ typedef struct conform_run {
   void (*device)(void *user, const snt_device_info *, const char *profile);
   void (*done)(void *user, const conform_case *, const conform_verdict *);
 } conform_run;
-/* Whether a child can open it; false with diag. */
-bool conform_opens(const char *selector, const char *mask, snt_diag *);
+/* Whether a child can open it, in so many seconds; false with diag. */
+bool conform_opens(const char *selector, const char *mask, double seconds, snt_diag *);
 /* The number of cases that time did not allow, or UINT32_MAX with diag: the device does not open. */
 uint32_t conform_run_all(const conform_run *, snt_diag *);
 /* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */

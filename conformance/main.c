@@ -21,7 +21,8 @@ static const char usage_text[] =
     "  --mask M        makes the devices smaller, as sinter's own option does\n"
     "  --profile P     smoke: 60 s a device (the default), standard: 600 s, full: all cases, hours on most devices: in parts by --shard\n"
     "  --time SECONDS  another limit; 0: none          --case-time SECONDS  before a child counts as hanging (60)\n"
-    "                  --compile-time SECONDS  the same for each step in which it or its driver compiles (5 times the case time)\n"
+    "                  --compile-time SECONDS  the same for each step in which it or its driver compiles, and to open a device (5 times "
+    "the case time)\n"
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
     "                  (the parts' JSON lines, joined by `cat`, are one run to report and pack)\n"
@@ -202,6 +203,8 @@ static void tell_closed(conform_report *report, const char *selector, const snt_
   report->failed++;
 }
 
+static double compile_seconds(const options *o) { return o->compile_seconds > 0 ? o->compile_seconds : 5 * o->case_seconds; }
+
 static void run_device(const options *o, const conform_list *list, const char *selector, conform_report *report) {
   watcher watching = {.report = report};
   const conform_run run = {.selector = selector,
@@ -211,7 +214,7 @@ static void run_device(const options *o, const conform_list *list, const char *s
                            .shards = o->shards,
                            .seconds = o->seconds,
                            .case_seconds = o->case_seconds,
-                           .compile_seconds = o->compile_seconds > 0 ? o->compile_seconds : 5 * o->case_seconds,
+                           .compile_seconds = compile_seconds(o),
                            .seed = o->seed,
                            .stop = o->stop,
                            .ways = o->ways,
@@ -305,7 +308,7 @@ static uint32_t keep_open(const options *o, char devices[MAX_DEVICES][SELECTOR],
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; i++) {
     snt_diag diag = {0};
-    if (conform_opens(devices[i], o->mask, &diag)) memmove(devices[kept++], devices[i], SELECTOR);
+    if (conform_opens(devices[i], o->mask, compile_seconds(o), &diag)) memmove(devices[kept++], devices[i], SELECTOR);
     else begin_tap(report), tell_closed(report, devices[i], &diag);
   }
   return kept;
@@ -391,6 +394,7 @@ static int run_command(int argc, char **argv) {
   }
   if (o.expect && !conform_read_excuses(o.expect, &excuses, &report.excuse_count, &diag))
     return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
+  if (o.save && host_make_dirs(o.save, &diag) != SNT_OK) return fprintf(stderr, "sinter conform: --save: %s\n", diag.text), 2;
   if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s: %s\n", o.json, strerror(errno)), 2;
   report.excuses = excuses, report.seed = o.seed;
   const int code = run_suite(&o, &report);

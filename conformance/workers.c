@@ -204,6 +204,12 @@ static bool hear(pool *p, worker *w) {
   return true;
 }
 
+/* An opening has as long as a step of a case that compiles. */
+static bool opens_late(const pool *p, double seconds) {
+  snprintf(p->diag->text, sizeof p->diag->text, "opening %s: no answer in %.0f s; the process was ended", p->run->selector, seconds);
+  return true;
+}
+
 /* One turn for a worker without words: a child for it, a case for it. */
 static bool feed(pool *p, worker *w) {
   const bool more = w->again || (p->next < p->run->list->count && !is_over(p));
@@ -232,15 +238,18 @@ static bool turn(pool *p) {
   for (uint32_t i = 0; i < p->run->jobs; i++) {
     worker *w = &p->workers[i];
     if (w->pid && (waiting[i].revents & (POLLIN | POLLHUP)) && !hear(p, w)) return false;
+    if (w->pid && !w->greeted && p->watch - w->started > p->run->compile_seconds) return !opens_late(p, p->run->compile_seconds);
     if (w->pid && w->busy && is_late(p, w)) end_late(p, w);
   }
   return true;
 }
 
-bool conform_opens(const char *selector, const char *mask, snt_diag *diag) {
+bool conform_opens(const char *selector, const char *mask, double seconds, snt_diag *diag) {
   const conform_run run = {.selector = selector, .mask = mask, .jobs = 1};
   pool p = {.run = &run, .told_device = true, .diag = diag};
-  const bool good = start_child(&p, p.workers) && hear(&p, p.workers);
+  bool good = start_child(&p, p.workers);
+  struct pollfd answer = {.fd = p.workers->from, .events = POLLIN};
+  if (good) good = poll(&answer, 1, (int)(seconds * 1000)) ? hear(&p, p.workers) : !opens_late(&p, seconds);
   end_child(p.workers);
   return good;
 }

@@ -100,6 +100,16 @@ has '<b>dev:b</b> alone passes of 4: <code>bits4.i32.fused</code>: the others ha
 "$conform" --device nosuch,interp --filter neg.f32.real.prime.alone.fused >"$work/log" 2>&1
 [ $? = 1 ] && grep -q '^not ok 1 - nosuch opens$' "$work/log" && grep -q '^ok 2 - neg' "$work/log"; result $? 'and one beside another'
 
+# A driver that never answers is ended where it is opened.
+mkdir "$work/silent"
+if cc -shared -fPIC tests/lost/silent.c -o "$work/silent/libOpenCL.so.1" 2>"$work/log"; then
+  LD_LIBRARY_PATH=$work/silent "$conform" --device opencl:0,interp --compile-time 5 --filter neg.f32.real.prime.alone.fused >"$work/log" 2>&1
+  [ $? = 1 ] && grep -q '^not ok 1 - opencl:0 opens$' "$work/log" && grep -q '^# opening opencl:0: no answer in 5 s; the process was ended$' "$work/log" && grep -q '^ok 2 - neg' "$work/log"
+  result $? 'a driver that does not answer when it is opened, and a device beside it'
+fi
+"$conform" --device interp --grow 1 --save "$work/log/below" >"$work/said" 2>&1
+[ $? = 2 ] && grep -q -- '--save: .*log.*: Not a directory' "$work/said"; result $? 'a folder that there cannot be is told before anything runs'
+
 # A device that is lost (by a loader in place of Vulkan's, whose first submissions say so): once, a flaky case; twice, one that fails; those after it run.
 real=$(/sbin/ldconfig -p | sed -n 's/.*libvulkan\.so\.1 .*=> //p' | head -1)
 mkdir "$work/lost"
