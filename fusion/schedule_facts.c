@@ -62,7 +62,7 @@ static bool has_whole_rows(const ir_graph *g, uint32_t node, int64_t lanes) {
 
 /* All that views make of what is stored has rows of whole vectors, and so has that, unless it is the same for whole rows. */
 static bool lies_whole(const ir_graph *g, uint32_t node, int64_t lanes) {
-  for (; fusion_is_view(g, node); node = ir_arg(g, node, 0)) {
+  for (; ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT; node = ir_arg(g, node, 0)) {
     const ir_node *n = ir_at(g, node);
     if (!has_whole_rows(g, node, lanes) || (n->op != IR_OP_broadcast && !has_whole_rows(g, ir_arg(g, node, 0), lanes))) return false;
     for (uint32_t i = 1; n->op == IR_OP_concat && i < n->arity; i++)

@@ -92,7 +92,6 @@ graph \@g(%x: f32[512,512]) {
 }
 END
 }
-sub shared_vector { my ($value) = @_; return "graph \@g(%x: f32[512], %w: f32[4096,512]) {\n  %v = $value\n  %r = broadcast %v, axes=[1], shape=[4096,512]\n  %p = mul %w, %r\n  %y = reduce.sum %p, axes=[1]\n  return y=%y\n}\n" }
 sub summed { my ($window) = @_; return "graph \@g(%x: f32[512,512]) {\n$window  return y=%y\n}\n" }
 sub turned_twice { # a sum with its own transpose, of such a sum
   return <<"END";
@@ -216,8 +215,4 @@ is($kernels, 2, 'parts are put together before many places are picked of them');
 is($kernels, 1, 'a few are looked for in each part');
 my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
 is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
-(undef, $kernels) = price(shared_vector('tanh %x'), 'lavapipe');
-is($kernels, 2, 'a dear vector beside rows is stored where each row would compute it again');
-(undef, $kernels) = price(shared_vector('tanh %x'), 'pocl');
-is($kernels, 1, 'and computed once before all rows where vectors are explicit');
 done_testing;

@@ -176,16 +176,6 @@ static double sort_operations(const fusion_context *c, uint32_t node) {
   return A_COMPARISON * (double)(length < LONGEST ? length : LONGEST);
 }
 
-/* Where items share a row, a vector beside all rows is computed once more for each: how often. What is one value a row is not that. */
-static double times_beside(const fusion_context *c, const fusion_group *group, uint32_t node) {
-  const bool rows_of = group->kind == GROUP_ROW || (group->kind == GROUP_REDUCE && node < group->hero);
-  if (schedule_is_explicit(c) || !rows_of || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return 1;
-  const double all = elements_of(c, ir_arg(c->graph, group->hero, 0)), rows = elements_of(c, group->hero);
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  const bool vector = elements_of(c, node) * rows == all && t->rank && t->dims[t->rank - 1] != 1;
-  return vector && group_reduces_rows(c->graph, group->hero) ? rows : 1;
-}
-
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, const recompute *again,
                            cost_work *w) {
   const double items = elements_of(c, group->hero);
@@ -200,7 +190,6 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (columns && m->lanes[i] == FUSION_SAME && node < group->hero)
       times *= c->options->profile->min_groups; /* a vector beside rows: each work-item has its own */
-    times *= times_beside(c, group, node);
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
