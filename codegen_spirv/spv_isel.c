@@ -7,8 +7,8 @@ typedef struct isel_row {
   uint8_t ext_f, ext_s, ext_u;
   uint8_t why; /* there is more to it than the one instruction: `several`, or the pass that removes it */
 } isel_row;
-enum { several = 1, legalise, math };
-static const char *const passes[] = {[legalise] = "legalise", [math] = "math"};
+enum { several = 1, legalise, math, require };
+static const char *const passes[] = {[legalise] = "legalise", [math] = "math", [require] = "require"};
 #define SEVERAL \
   { .why = several }
 #define LOWERED(pass) \
@@ -77,7 +77,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_sg_shuffle] = SEVERAL, [KIR_sg_barrier] = SEVERAL, [KIR_barrier] = SEVERAL,
     [KIR_async_copy] = LOWERED(legalise), [KIR_async_commit] = LOWERED(legalise), [KIR_async_wait] = LOWERED(legalise),
     [KIR_mma_load] = SEVERAL, [KIR_mma_store] = SEVERAL, [KIR_mma] = SEVERAL,
-    [KIR_mma_get] = LOWERED("require"), [KIR_mma_make] = LOWERED("require"),
+    [KIR_mma_get] = LOWERED(require), [KIR_mma_make] = LOWERED(require),
     [KIR_loop] = SEVERAL, [KIR_carry] = SEVERAL, [KIR_if] = SEVERAL, [KIR_else] = SEVERAL, [KIR_yield] = SEVERAL, [KIR_end] = SEVERAL,
     [KIR_result] = SEVERAL, [KIR_own] = SEVERAL, [KIR_inline] = SEVERAL,
 };

@@ -180,9 +180,10 @@ typedef struct sweep {
   ir_expr start;  /* not 0: of the first vector, before the axis begins, where texels do; the last ones end behind it. In no fixed order */
   uint32_t items; /* > 1: the group's items share the last reduced axis, item `item` starting at its own vector */
   ir_expr item;
-  void (*beside)(emit *, void *user,
-                 const map_access *operand); /* NULL: none; else called for every vector of a reduction, with its place */
+  /* NULL: none; else called for every vector of a reduction, with its place; edge: of which some elements lie outside */
+  void (*beside)(emit *, void *user, const map_access *operand, bool edge);
   void *user;
+  bool stores; /* what stands beside a vector is more text than a request of memory */
 } sweep;
 /* The combination of every item's `value` over the workgroup, the same in all of them: subgroup operations where the device has them, local
    memory and barriers. */

@@ -322,7 +322,9 @@ bool fusion_alternates(const ir_graph *, uint32_t node);   /* a concatenation of
 uint32_t fusion_contract_lane(const ir_graph *, uint32_t node, uint32_t operand);
 /* The nodes whose elements, together, are what the group reads of an input in slices or gathered rows; 0: all of it. */
 uint32_t fusion_parts_read(const fusion_context *, const fusion_group *, uint32_t input, uint32_t *parts);
-void fusion_note_positions(const fusion_context *, const fusion_group *);
+static inline void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
+  for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
+}
 /* Where in a group whose positions are noted the node is; UINT32_MAX: nowhere. */
 static inline uint32_t fusion_position(const fusion_context *c, const fusion_group *group, uint32_t node) {
   const uint32_t at = c->positions[node];

@@ -16,6 +16,9 @@ bool schedule_reduce_accepts(const fusion_context *, const fusion_group *, const
 snt_result schedule_reduce_build(fusion_context *, const fusion_group *);
 bool schedule_row_accepts(const fusion_context *, const fusion_group *, const char **why_not);
 snt_result schedule_row_build(fusion_context *, const fusion_group *);
+/* In which sweep a kernel of rows stores each output of the group, whose positions are noted: the first that computes what the output is made of, where that
+   reads no sweep's result; else the `last`. */
+void schedule_store_sweeps(const fusion_context *, const fusion_group *, uint8_t last, uint8_t *sweep);
 /* What the sweeps need every second element of, or third: `found`, at most so many; a copy of one, part by part, for a work-item (schedule/row_parts.c). */
 uint32_t schedule_row_parts(const fusion_context *, const uint8_t *needed, ir_expr columns, uint32_t most, uint32_t *found);
 void schedule_stage_parts(emit *, uint32_t node, ir_expr group, ir_expr groups);

@@ -267,4 +267,32 @@ for my $case (['extremes', '302,24', 'max', 3, 'v\d+ \+= 4u', 1], ['extremes in 
   }
 }
 
+my ($kir_dgpu, $kir_lavapipe) = map { put("kir_$_.profile", "base = $_\nname = kir_$_\ntarget = kir\n") } qw(dgpu lavapipe);
+# An output that reads no result of a sweep is stored in the sweep that computes what it is made of (fusion/schedule/row_sweeps.c), and that is kept for nobody: down columns, along rows,
+# beside the place of an extremum, in the second sweep of two. The new value of a state, and what reads a result of a sweep, wait for the last one.
+for my $case (
+  ['product', [2, 2], '', '  %y = mul %v, %m', '  %c = reduce.max %v, axes=[AXIS]', 'y=%y, c=%c, v=%v'],
+  ['place', [2, 2], '', '  %y = mul %v, %m', '  %c = reduce.argmin %v, axes=[AXIS]', 'y=%y, c=%c'],
+  ['flags', [2, 2], '', '  %y = gt %v, %m', '  %c = reduce.sum %v, axes=[AXIS]', 'y=%y, c=%c'],
+  ['state', [3, 4], ', state %p: f32[64,256]', "  %y = mul %v, %p\n  update %p, %y", '  %c = reduce.max %v, axes=[AXIS]', 'c=%c'],
+  ['second', [2, 4], '', '  %y = mul %v, %m', "  %a = reduce.max %x, axes=[AXIS]\n  %c = reduce.sum %v, axes=[AXIS]", 'a=%a, y=%y, c=%c'],
+  ['last', [3, 4], '', '  %y = mul %v, %m', "  %c = reduce.sum %v, axes=[AXIS], keep\n  %b = broadcast %c, shape=[64,256]\n  %z = sub %y, %b", 'y=%y, z=%z']) {
+  my ($name, $loops, $more, $own, $sweeps, $outputs) = @$case;
+  for my $axis (0, 1) {
+    my $text = "graph \@g(%x: f32[64,256], %m: f32[64,256]$more) {\n  %v = exp %x\n$own\n$sweeps\n  return $outputs\n}\n" =~ s/AXIS/$axis/gr;
+    my $file = put("early_${name}_$axis.snt", $text);
+    system("$sinter compile $file --target opencl --profile pocl -o $file.out --quiet >/dev/null 2>&1");
+    my @kernels = sort glob "$file.out/k*.cl";
+    my $count = $kernels[0] ? () = `cat '$kernels[0]'` =~ /for \(/g : 0;
+    is($count, $loops->[$axis], "stored early: $name, axis $axis: loops");
+    for my $device ('interp', "interp --profile $kir_dgpu", "interp --profile $kir_lavapipe", "interp --numerics reproducible --profile $kir_dgpu", 'opencl:pocl', 'vulkan:llvmpipe') {
+      SKIP: {
+        skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
+        my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+        is($code, 0, "@{[$device =~ s!/\S*/!!r]}: stored early: $name, axis $axis") or diag($said);
+      }
+    }
+  }
+}
+
 done_testing;

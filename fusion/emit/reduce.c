@@ -148,6 +148,7 @@ static bool is_written_out(const emit *e, const reduction *r) {
     if (!expr_is_const(e->x, r->extent[i], &extent) || extent > UNROLLED_TERMS) return false;
     total *= extent;
   }
+  if (r->how->stores && total > SHORT_LEVEL) return false;
   if (total <= UNROLLED_DEAR_TERMS && total * parts_of_vector(e) <= UNROLLED_FUNCTIONS) return true;
   /* Forty instructions a function, of which one driver takes minutes to make a kernel of 33 terms, or of 15 in four lanes that it has apart; another ends at
      379, and at 729 reads through borders. */

@@ -31,6 +31,7 @@ static extremum sweep_extremum(emit *e, reduction *r, ir_expr lo, ir_expr hi, ex
   const ir_expr v = emit_loop(e, &info), at = r->items > 1 && !r->tail ? expr_add(e->x, v, expr_mul(e->x, r->item, r->lanes)) : v;
   r->at[0] = r->lanes > 1 ? emit_lanes(e, at, r->lanes) : at;
   const map_access a = reduction_operand(e, r, 0);
+  if (r->how->beside) r->how->beside(e, r->how->user, &a, false);
   const uint32_t value = emit_value(e, ir_arg(e->g, r->node, 0), &a), better = is_better(e, r, value, carried[0]);
   const uint32_t next[2] = {kir_3(e->k, KIR_select, better, value, carried[0]),
                             kir_3(e->k, KIR_select, better, emit_any_expr(e, r->at[0]), carried[1])};

@@ -184,6 +184,10 @@ void reduction_add_rows(emit *e, const reduction *r, uint32_t step, uint32_t *ac
   uint32_t sums[MOST_SUMS];
   const uint32_t count = e->lanes > 1 ? find_sums(e, r, sums) : (*sums = r->term, 1);
   const bool one = r->rows > 1 && r->lanes == 1 && count > FEW && reduction_op(e, r) == KIR_add && is_one_sum(e, sums, count);
+  for (uint32_t row = 0; r->how->beside && row < r->rows; row++) {
+    const map_access at = reduction_operand(e, r, row);
+    r->how->beside(e, r->how->user, &at, r->edge);
+  }
   for (uint32_t i = count > FEW ? 0 : count - 1; i < count; i++)
     for (uint32_t row = 0; row < r->rows; row++) {
       const map_access at = reduction_operand(e, r, row);
@@ -196,10 +200,8 @@ void reduction_add_rows(emit *e, const reduction *r, uint32_t step, uint32_t *ac
 /* One more term into the accumulator. */
 uint32_t reduction_add(emit *e, const reduction *r, uint32_t acc) {
   if (!r->contract) {
-    const map_access a = reduction_operand(e, r, 0);
     const uint32_t last = r->count - 1;
     uint32_t next = acc;
-    if (r->how->beside) r->how->beside(e, r->how->user, &a);
     reduction_add_rows(e, r, 1, &next);
     if (!r->edge) return next;
     return kir_3(e->k, KIR_select, emit_conditions(e, 1, &(map_condition){r->at[last], 0, r->extent[last]}), next, acc);

@@ -9,9 +9,6 @@
 #include <math.h>
 
 static double elements_of(const fusion_context *c, uint32_t node) { return c->elements[node]; }
-void fusion_note_positions(const fusion_context *c, const fusion_group *group) {
-  for (uint32_t i = 0; i < group->count; i++) c->positions[group->nodes[i]] = i;
-}
 static double bytes_of(const fusion_context *c, uint32_t node) {
   return elements_of(c, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
 }

@@ -38,17 +38,23 @@ static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
   }
 }
 
-static void fetch_beside(emit *e, void *user, const map_access *at) {
+/* Beside a term: what the sweep stores there, and what the one behind the last would of the row before. */
+static void store_beside(emit *e, void *user, const map_access *at, bool edge) {
   row_job *j = user;
+  uint32_t axis = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++)
+    if (j->reduced[d]) axis = d;
   (void)e;
   row_fetch(j, j->sweep, at);
   if (j->trails && j->sweep + 1 == j->sweeps) row_trail(j, at);
+  j->edge = edge;
+  row_store_at(j, j->sweep, at, at->at[axis]);
 }
 
 /* A reduction, unless a select leaves it out. Where items share rows all of them go on. */
 static uint32_t reduce_wanted(row_job *j, uint32_t node, const map_access *at, const sweep *how) {
   emit *e = j->e;
-  const bool alone = j->items <= 1 && !j->staged_count;
+  const bool alone = j->items <= 1 && !j->staged_count && !row_stores_in(j, j->sweep);
   const uint32_t wanted = alone ? emit_wanted(e, node, emit_chooser(j->c, j->group, node), at) : 0;
   if (wanted) emit_if(e, wanted);
   const uint32_t value = emit_reduce(e, node, at, how);
@@ -70,9 +76,10 @@ static uint32_t turns_across(const row_job *j, uint32_t sweep_number) {
 
 static void reduce_row(row_job *j, const sweep *given) {
   sweep how = *given;
-  how.beside = fetch_beside, how.user = j;
+  how.beside = store_beside, how.user = j;
   for (uint32_t s = 0; s < j->sweeps; s++) {
     j->sweep = s;
+    how.stores = row_stores_in(j, s);
     if (j->across) how.accumulators = turns_across(j, s);
     const map_access at = row_result_at(j, j->reduce[s]);
     if (j->items <= 1 && !j->across) compute_dear_rows(j, s);
@@ -88,7 +95,7 @@ void row_reduce_alone(row_job *j) { reduce_row(j, &(sweep){.lanes = j->lanes, .a
 /* Vectors along the row; one item does the row. */
 static void emit_row(row_job *j) {
   row_reduce_alone(j);
-  if (row_has_full_outputs(j)) {
+  if (row_stores_in(j, j->sweeps)) {
     compute_dear_rows(j, j->sweeps);
     row_store_columns(j);
   }
@@ -138,7 +145,7 @@ static void reduce_rows(row_job *j, uint32_t node, ir_expr first, uint32_t rows,
 
 /* What is stored of rows whose reductions are known: full outputs column by column. */
 static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
-  const ir_expr v = row_has_full_outputs(j) ? emit_steps(j->e, "c", 0, j->columns, 1) : 0;
+  const ir_expr v = row_stores_in(j, j->sweeps) ? emit_steps(j->e, "c", 0, j->columns, 1) : 0;
   for (uint32_t i = 0; i < rows && v; i++) {
     go_to_nth(j, first, i);
     row_store_column(j->e, j, v);
@@ -150,10 +157,14 @@ static void store_rows(row_job *j, ir_expr first, uint32_t rows) {
   }
 }
 
-static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *how) {
+static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *given) {
+  sweep how = *given;
+  if (row_has_full_outputs(j)) how.beside = store_beside, how.user = j;
   for (uint32_t s = 0; s < j->sweeps; s++) {
+    j->sweep = s;
+    how.stores = row_stores_in(j, s);
     row_open_stages(j, s);
-    reduce_rows(j, j->reduce[s], first, rows, how);
+    reduce_rows(j, j->reduce[s], first, rows, &how);
     row_fill_stages(j, s);
   }
   store_rows(j, first, rows);
@@ -165,7 +176,7 @@ static void emit_shared_row(row_job *j) {
   expr_pool *x = e->x;
   const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start};
   reduce_row(j, &how);
-  const bool full = row_has_full_outputs(j);
+  const bool full = row_stores_in(j, j->sweeps);
   if (full && j->start) {
     row_store_aligned(j, &how);
   } else if (full) {
@@ -342,7 +353,7 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
-  if (j->items > 1 && fusion_keeps_order(c->options)) j->staged_count = 0; /* each item takes what is left over */
+  if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
   j->group_var = emit_group(j->e, j->groups);

@@ -29,7 +29,8 @@ typedef struct row_job {
   ir_expr at[SNT_MAX_RANK]; /* coordinates of the current row in `full`; reduced axes 0 */
   ir_expr row, before;      /* where one trails: numbers of the row at hand and of the one that is stored meanwhile */
   ir_expr group_var, groups;
-  uint8_t *seen; /* [sweeps + 1][nodes]: needed in that sweep */
+  uint8_t *seen;      /* [sweeps + 1][nodes]: needed in that sweep */
+  uint8_t *stored_in; /* per output of the group: the sweep, of those that read no result of one an early one */
   ir_expr rows, kept[SNT_MAX_RANK];
   uint32_t reduce[ROW_SWEEPS]; /* reductions in order; the sweep after the last stores */
   uint32_t staged[ROW_SWEEPS], staged_in[ROW_SWEEPS], home[ROW_SWEEPS], memory[ROW_SWEEPS];
@@ -46,11 +47,12 @@ void row_go_to(row_job *, ir_expr row);
 map_access row_result_at(const row_job *, uint32_t reduce); /* of the current row */
 
 /* ---- what is stored of it (schedule/row_store.c) ---- */
-void row_store_at(row_job *, const map_access *at, ir_expr column); /* of all full outputs, the vector there */
-void row_store_column(emit *, void *row_job, ir_expr column);       /* the one at the column */
-void row_store_columns(row_job *);                                  /* all of the current row */
-bool row_is_cut_at_lines(const row_job *);                          /* then by vectors that begin where lines do, not where it does */
-void row_store_outputs(row_job *);                                  /* those of an element a row */
+void row_store_at(row_job *, uint32_t sweep, const map_access *at, ir_expr column); /* of the full outputs of the sweep, the vector there */
+void row_store_column(emit *, void *row_job, ir_expr column);                       /* the one at the column */
+void row_store_columns(row_job *);                                                  /* all of the current row */
+bool row_is_cut_at_lines(const row_job *);           /* then by vectors that begin where lines do, not where it does */
+void row_store_outputs(row_job *);                   /* those of an element a row */
+bool row_stores_in(const row_job *, uint32_t sweep); /* full outputs */
 bool row_has_full_outputs(const row_job *);
 void row_store_vectors(row_job *, ir_expr lo, ir_expr hi); /* of all outputs, those that the items share out between these columns */
 
@@ -68,7 +70,8 @@ bool row_is_read_in_place(const row_job *, uint32_t node); /* while outputs are 
 void row_find_homes(row_job *);
 void row_drop_shared_stages(row_job *, bool item_rows);
 void row_open_stages(row_job *, uint32_t sweep);
-void row_show_stages(row_job *); /* of a row that was swept before */
+void row_leave_to_last(row_job *); /* nothing is kept or stored before the last sweep */
+void row_show_stages(row_job *);   /* of a row that was swept before */
 void row_fill_stages(row_job *, uint32_t sweep);
 void row_order_stages(row_job *, uint32_t sweep);
 

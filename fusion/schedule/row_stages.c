@@ -67,10 +67,13 @@ bool row_is_staged(const row_job *j, uint32_t node) {
 bool row_find_kept(row_job *j) {
   const uint32_t n = j->c->graph->nodes.count;
   j->seen = IR_NEW_ARRAY(j->c->arena, uint8_t, (size_t)(j->sweeps + 1) * n);
-  if (!j->seen) return false;
+  j->stored_in = IR_NEW_ARRAY(j->c->arena, uint8_t, j->group->output_count + 1);
+  if (!j->seen || !j->stored_in) return false;
   for (uint32_t s = 0; s < j->sweeps; s++) mark_needed(j, j->reduce[s], j->seen + (size_t)s * n, SEEN, true);
+  fusion_note_positions(j->c, j->group);
+  schedule_store_sweeps(j->c, j->group, (uint8_t)j->sweeps, j->stored_in);
   for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (!row_is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->sweeps * n, SEEN, true);
+    if (!row_is_reduce(j, j->group->outputs[i])) mark_needed(j, j->group->outputs[i], j->seen + (size_t)j->stored_in[i] * n, SEEN, true);
   if (!j->keep_stage) return true;
   const uint32_t spare = schedule_spare_bindings(j->c, j->group), most = spare < ROW_SWEEPS ? spare : ROW_SWEEPS;
   for (uint32_t s = 0; s < j->sweeps; s++)
@@ -115,15 +118,20 @@ void row_drop_shared_stages(row_job *j, bool item_rows) {
   j->staged_count = kept;
 }
 
+void row_leave_to_last(row_job *j) {
+  j->staged_count = 0;
+  memset(j->stored_in, (int)j->sweeps, j->group->output_count);
+}
+
 bool row_is_read_in_place(const row_job *j, uint32_t node) {
   return !(j->seen[(size_t)j->sweeps * j->c->graph->nodes.count + node] & SEEN_MOVED);
 }
 
 /* The output that is stored last, at the places where the kept row is read: until then its room is free. Not over a state, which may be read yet. */
 static uint32_t free_output(const row_job *j, uint32_t node) {
-  const uint32_t last = j->group->output_count ? j->group->outputs[j->group->output_count - 1] : 0;
-  if (!last || row_is_reduce(j, last) || !row_is_full(j, last) || ir_at(j->c->graph, last)->type.dtype != SNT_F32 ||
-      fusion_is_update(j->c->graph, last))
+  const uint32_t number = j->group->output_count - 1, last = number != UINT32_MAX ? j->group->outputs[number] : 0;
+  if (!last || j->stored_in[number] != j->sweeps || row_is_reduce(j, last) || !row_is_full(j, last) ||
+      ir_at(j->c->graph, last)->type.dtype != SNT_F32 || fusion_is_update(j->c->graph, last))
     return 0;
   if (ir_at(j->c->graph, node)->type.dtype != SNT_F32 || !row_is_read_in_place(j, node)) return 0;
   for (uint32_t i = 0; i < j->staged_count; i++)

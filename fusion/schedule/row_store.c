@@ -18,19 +18,20 @@ static bool is_full_output(const row_job *j, uint32_t node) {
   return ir_tensor_elements(g->pool, &ir_at(g, node)->type) == ir_tensor_elements(g->pool, &j->full) && !row_is_reduce(j, node);
 }
 
-/* Of all full outputs, whatever vector of the row `at` is. */
-void row_store_at(row_job *j, const map_access *at, ir_expr column) {
+/* Whatever vector of the row `at` is. */
+void row_store_at(row_job *j, uint32_t sweep, const map_access *at, ir_expr column) {
   emit *e = j->e;
-  row_fetch(j, j->sweeps, at);
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     const uint32_t node = j->group->outputs[i];
+    const bool kept = emit_is_stored(e, node); /* the row is already there, or is as soon as it is computed */
     map_access own = *at;
-    if (!is_full_output(j, node) || emit_is_stored(e, node)) continue; /* stored: the row is already there */
+    if (j->stored_in[i] != sweep || !is_full_output(j, node) || (kept && sweep == j->sweeps)) continue;
     if (!full_output_access(j, node, &own)) {
       e->failed = true;
       return;
     }
-    emit_store_where(e, node, &own, emit_value(e, node, &own), j->edge, &(map_condition){column, 0, j->columns});
+    const uint32_t value = emit_value(e, node, &own);
+    if (!kept) emit_store_where(e, node, &own, value, j->edge, &(map_condition){column, 0, j->columns});
   }
 }
 
@@ -43,7 +44,8 @@ void row_store_column(emit *e, void *user, ir_expr column) {
   map_delinear(e->x, column, count, reduced_dims, reduced_at);
   map_access at = {.rank = j->full.rank};
   for (uint32_t d = 0, r = 0; d < j->full.rank; d++) at.at[d] = j->reduced[d] ? reduced_at[r++] : j->at[d];
-  row_store_at(j, &at, column);
+  row_fetch(j, j->sweeps, &at);
+  row_store_at(j, j->sweeps, &at, column);
 }
 
 void row_store_outputs(row_job *j) {
@@ -65,9 +67,15 @@ void row_store_outputs(row_job *j) {
   }
 }
 
-bool row_has_full_outputs(const row_job *j) {
+bool row_stores_in(const row_job *j, uint32_t sweep) {
   for (uint32_t i = 0; i < j->group->output_count; i++)
-    if (is_full_output(j, j->group->outputs[i])) return true;
+    if (j->stored_in[i] == sweep && is_full_output(j, j->group->outputs[i])) return true;
+  return false;
+}
+
+bool row_has_full_outputs(const row_job *j) {
+  for (uint32_t s = 0; s <= j->sweeps; s++)
+    if (row_stores_in(j, s)) return true;
   return false;
 }
 
@@ -90,7 +98,7 @@ static ir_expr first_element(const row_job *j) {
   for (uint32_t i = 0; i < j->group->output_count; i++) {
     map_access own = {.rank = j->full.rank};
     for (uint32_t d = 0; d < own.rank; d++) own.at[d] = j->at[d];
-    if (is_full_output(j, j->group->outputs[i]) && full_output_access(j, j->group->outputs[i], &own))
+    if (j->stored_in[i] == j->sweeps && is_full_output(j, j->group->outputs[i]) && full_output_access(j, j->group->outputs[i], &own))
       return fusion_stored_offset(j->c, j->group->outputs[i], &own);
   }
   return 0;

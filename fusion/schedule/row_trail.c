@@ -20,7 +20,7 @@ bool row_can_trail(const row_job *j) {
   enum { WIDE = 16 };
   const ir_graph *g = j->c->graph;
   const uint32_t kept = j->staged_count ? *j->staged : 0, last = j->sweeps - 1;
-  if (schedule_lanes(j->c) < WIDE || j->staged_count > 1 || !row_has_full_outputs(j) || row_is_cut_at_lines(j) ||
+  if (schedule_lanes(j->c) < WIDE || j->staged_count > 1 || !row_stores_in(j, j->sweeps) || row_is_cut_at_lines(j) ||
       emit_chooser(j->c, j->group, j->reduce[last]))
     return false;
   if (count_dear(j, last) != 1 ||
@@ -56,7 +56,8 @@ void row_trail(row_job *j, const map_access *at) {
   row_go_to(j, j->before);
   for (uint32_t d = 0; d < j->full.rank; d++)
     if (!j->reduced[d]) before.at[d] = j->at[d];
-  row_store_at(j, &before, 0);
+  row_fetch(j, j->sweeps, &before);
+  row_store_at(j, j->sweeps, &before, 0);
   row_go_to(j, j->row);
 }
 
