@@ -1,9 +1,8 @@
 # What a source folder becomes: an object library, or programs.
 
-# gcc's passes that pay for speed with code, also at -Oz: what moves code out of loops and takes registers to keep it, and values kept in
-# registers that each call may take, saved around it.
-set(SINTER_SPEED -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves)
-list(TRANSFORM SINTER_SPEED REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_NO_SPEED)
+# gcc's passes that move code out of loops.
+set(SINTER_MOTION -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts)
+list(TRANSFORM SINTER_MOTION REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_NO_MOTION)
 
 # sinter_folder(name [extra.c ...]): the object library `name` of name/*.c and name/*/*.c; nothing if there is no source.
 function(sinter_folder name)
@@ -14,9 +13,9 @@ function(sinter_folder name)
     target_link_libraries(${name} PRIVATE sinter_flags)
     target_compile_definitions(${name} PRIVATE $<$<BOOL:${WIN32}>:SNT_BUILD>) # SNT_API exports
     # Release builds are for size, but for what sinter_fast names. No exception passes through C: what would unwind it is a tenth of the
-    # library; debug builds keep it for backtraces. What gcc's passes for speed take in loops and around calls is 1.4 %.
+    # library; debug builds keep it for backtraces. gcc leaves in loops what takes registers to move, hence code to save them (1 %).
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${SINTER_SMALL};-ffunction-sections;-fdata-sections;-fno-asynchronous-unwind-tables>
-      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;$<$<BOOL:${SINTER_HAS_ALIGN_DATA}>:-malign-data=abi>;${SINTER_NO_SPEED}>)
+      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;$<$<BOOL:${SINTER_HAS_ALIGN_DATA}>:-malign-data=abi>;${SINTER_NO_MOTION}>)
     set_property(GLOBAL APPEND PROPERTY SINTER_OBJECTS $<TARGET_OBJECTS:${name}>)
   endif()
 endfunction()
@@ -28,7 +27,7 @@ function(sinter_fast)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
     set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
       $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:-O2>
-      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:${SINTER_SPEED}>)
+      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:${SINTER_MOTION}>)
   endforeach()
 endfunction()
 

@@ -284,6 +284,7 @@ static snt_result build_rows_explicit(row_job *j) {
   j->fetches = c->options->profile->caps.prefetch;
   for (uint32_t d = 0; d + 1 < j->full.rank; d++) j->fetches &= !(j->reduced[d] && !j->reduced[d + 1]);
   j->follows = per > 1;
+  j->stores_last = row_stores_in(j, j->sweeps);
   const uint32_t at_once = per > 1 ? rows_at_once(j, FEW) : 1;
   j->trails = per > 1 && row_can_trail(j);
   const ir_expr whole = at_once > 1 ? expr_sub(x, last, expr_mod(x, expr_sub(x, last, first), at_once)) : first;
@@ -331,7 +332,8 @@ static snt_result build_rows_items(row_job *j) {
 static uint32_t lanes_along(const row_job *j, int64_t columns) {
   enum { TRIPS = 8 };
   const uint32_t wide = schedule_wide_lanes(j->c, j->group);
-  const int64_t trip = wide * (int64_t)j->c->options->profile->row_items;
+  const double items = j->c->options->profile->row_items;
+  const int64_t trip = wide * (int64_t)(items > 1 ? items : 1);
   if (columns < 4) return 1;
   return wide < 4 || fusion_keeps_order(j->c->options) || columns < TRIPS * trip || expr_multiple_of(j->c->graph->pool, j->columns) % trip
              ? 4

@@ -13,6 +13,7 @@ typedef struct row_job {
   emit *e;
   bool across, keep_stage;
   bool fetches, follows; /* a row is contiguous, and memory can be asked for early; the next one begins where it ends */
+  bool stores_last;      /* there is a sweep behind the last reduction's */
   bool trails;           /* a row is stored while the one behind it is swept (schedule/row_trail.c) */
   bool edge;             /* some elements of the vectors at hand are none of the row */
   uint32_t kept_rank;

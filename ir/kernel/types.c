@@ -303,11 +303,11 @@ static uint32_t own_elements(const kir_kernel *k, uint32_t frag) {
 }
 
 static const char *check_mma_get(const kir_kernel *k, const uint32_t *args) {
-  int64_t element;
   const kir_type t = arg_type(k, args, 0);
+  const kir_inst *element = kir_at(k, args[1]);
   if (t.frag != 3 || t.base != SNT_F32) return "the operand must be a fragment c of f32";
-  if (!is_plain(arg_type(k, args, 1), SNT_U32, 1) || !kir_is_const(k, args[1], &element, NULL)) return "the element must be a literal";
-  return element < (int64_t)own_elements(k, 3) ? NULL : "no lane is known to hold such an element";
+  if (!is_plain(element->type, SNT_U32, 1) || element->op != KIR_const) return "the element must be a literal";
+  return element->imm.i < (int64_t)own_elements(k, 3) ? NULL : "no lane is known to hold such an element";
 }
 
 static const char *check_mma_make(const kir_kernel *k, const kir_inst *in, const uint32_t *args) {
