@@ -8,11 +8,17 @@
 #include <float.h>
 #include <math.h>
 
-enum { ROWS = 32, ITEMS = ATTEND_ITEMS, ACROSS = 16, DOWN = ITEMS / ACROSS, CELL_ROWS = ROWS / DOWN, VECTOR = ATTEND_VECTOR };
+enum {
+  ROWS = ATTEND_ROWS,
+  ITEMS = ATTEND_ITEMS,
+  ACROSS = ATTEND_ACROSS,
+  DOWN = ITEMS / ACROSS,
+  CELL_ROWS = ROWS / DOWN,
+  VECTOR = ATTEND_VECTOR
+};
 enum {
   MOST_KEYS = ATTEND_MOST_KEYS,
   MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
-  MOST_WIDTH = 256,
   MOST_STATE = ATTEND_MOST_VECTORS + ATTEND_HALVES * (1 + ATTENTION_REDUCES)
 };
 
@@ -64,7 +70,7 @@ static uint32_t fetch_vector(local_tile *s, operand which, ir_expr row, ir_expr 
 
 /* All loads of the item, then all its stores: neighbours in a row of the operand are neighbouring items. */
 static void fill_panel(local_tile *s, operand which, const attend_array *panel, int64_t rows, int64_t width) {
-  enum { MOST = MOST_KEYS * MOST_WIDTH / VECTOR / ITEMS };
+  enum { MOST = MOST_KEYS * ATTEND_MOST_WIDTH / VECTOR / ITEMS };
   emit *e = s->t->e;
   expr_pool *x = e->x;
   const int64_t across = width / VECTOR, count = rows * across / ITEMS;
@@ -463,82 +469,7 @@ static void store_results(local_tile *s, const state *now) {
   }
 }
 
-/* ---- shape ---- */
-
-static int64_t widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
-
-static int64_t room(const local_tile *s) {
-  const int64_t keys = s->panels > 1 ? attend_panel_pitch(s, s->inner) + attend_panel_pitch(s, s->depth) : attend_panel_pitch(s, widest(s)),
-                panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * keys,
-                weights = s->fragments && !s->in_lanes ? s->queries * attend_weights_row(s) : 0,
-                scores = s->in_lanes ? 0 : s->queries * attend_scores_pitch(s),
-                slots = s->in_lanes ? ITEMS : (2 + (int64_t)s->t->a->sum_count) * ITEMS;
-  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (scores + slots);
-}
-
-static bool divide_result(local_tile *s) {
-  s->columns = s->fragments ? s->share : ACROSS;
-  while (s->depth / s->vector % s->columns) s->columns /= 2;
-  s->rows = ITEMS / s->columns;
-  s->vectors = (uint32_t)(s->depth / s->vector / s->columns);
-  return s->rows <= s->queries && s->queries / s->rows / s->halves * s->vectors <= ATTEND_MOST_VECTORS;
-}
-
-/* In lanes an item holds its scores beside its results. */
-static bool fits_registers(const local_tile *s) {
-  enum { MOST_WORDS = 80 }; /* of the 168 that three groups a unit leave it */
-  return !s->in_lanes || (s->depth + s->keys) * s->units.size.m / s->units.lanes <= MOST_WORDS;
-}
-
-/* The larger tile that local memory and registers hold. */
-static bool pick_keys(local_tile *s) {
-  const int64_t most = (int64_t)cost_local_room(s->t->c->options->profile);
-  const expr_pool *x = s->t->c->graph->pool;
-  int64_t rows = s->queries, keys = MOST_KEYS;
-  (void)expr_is_const(x, s->t->a->extent[s->t->a->row], &rows);
-  (void)expr_is_const(x, s->t->a->keys, &keys);
-  for (s->keys = MOST_KEYS;; s->keys /= 2) {
-    s->panels = 1 + s->in_lanes;
-    if (room(s) > most) s->panels = 1;
-    if (s->keys == MOST_KEYS / 2 || (keys >= s->keys && room(s) <= most && fits_registers(s))) break;
-  }
-  return rows >= s->queries && keys >= s->keys && room(s) <= most;
-}
-
-/* Widths come in whole vectors for all items. */
-static bool pick_shape(local_tile *s) {
-  const attend *t = s->t;
-  const cost_profile *p = t->c->options->profile;
-  expr_pool *x = t->c->graph->pool;
-  if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
-      !expr_is_const(x, t->a->inner_extent, &s->inner))
-    return false;
-  if (s->inner % ACROSS || s->depth % ACROSS || s->inner > MOST_WIDTH || s->depth > MOST_WIDTH || (p->max_items && p->max_items < ITEMS))
-    return false;
-  s->fragments = attend_mma_find(s);
-  if (s->fragments && divide_result(s) && pick_keys(s)) return true;
-  s->fragments = s->in_lanes = false;
-  s->halves = 1;
-  s->vector = VECTOR;
-  s->queries = ROWS;
-  s->share = ITEMS / ROWS;
-  return divide_result(s) && pick_keys(s);
-}
-
-/* Below an eighth of the device's units it is quicker with a workgroup a query; on matrix units four times as many fit into that time (instructions of a
-   query: a sixth). */
-bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
-  enum { TIMES_AS_FAST = 8, ON_UNITS = 4 };
-  const expr_pool *x = t->c->graph->pool;
-  attend own = *t;
-  local_tile s = {.t = &own};
-  if (schedule_is_explicit(t->c) || !pick_shape(&s)) return false;
-  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / s.queries;
-  if (groups * TIMES_AS_FAST * (s.fragments ? ON_UNITS : 1) < t->c->options->profile->units) return false;
-  *queries = s.queries;
-  *keys = s.keys;
-  return true;
-}
+/* ---- the whole ---- */
 
 static attend_array array_of(local_tile *s, const char *name, int32_t element, int64_t elements) {
   kir_memory m = {.name = name, .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64}; /* wmma asks for 32 */
@@ -551,7 +482,7 @@ static void make_arrays(local_tile *s) {
   const attention *a = s->t->a;
   const int32_t element = s->fragments ? s->element : SNT_F32;
   s->query = array_of(s, "queries", element, s->queries * attend_panel_pitch(s, s->inner));
-  s->panel = s->values = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, s->panels > 1 ? s->inner : widest(s)));
+  s->panel = s->values = array_of(s, "panel", element, s->keys * attend_panel_pitch(s, s->panels > 1 ? s->inner : attend_widest(s)));
   if (s->panels > 1) s->values = array_of(s, "values", element, s->keys * attend_panel_pitch(s, s->depth));
   if (a->exp_count) s->most = array_of(s, "most", SNT_F32, ITEMS);
   if (s->in_lanes) return;
@@ -588,7 +519,7 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   local_tile s = {.t = t};
   SNT_TRY(attend_begin(t, "attention"));
   emit *e = t->e;
-  if (!pick_shape(&s)) e->failed = true;
+  if (!attend_pick_shape(&s)) e->failed = true;
   int64_t keys;
   s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;
   place_rows(&s);

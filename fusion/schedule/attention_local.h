@@ -1,17 +1,19 @@
-/* Shared by schedule/attention_local.c and schedule/attention_mma.c: one group's tile of queries and keys in local memory. */
+/* Shared by schedule/attention_local.c, attention_shape.c and attention_mma.c: one group's tile of queries and keys in local memory. */
 #ifndef FUSION_SCHEDULE_ATTENTION_LOCAL_H
 #define FUSION_SCHEDULE_ATTENTION_LOCAL_H
 #include "fusion/fragments.h"
 #include "fusion/schedule/attention_private.h"
 
 enum {
-  WEIGHT_PARTS = 2 /* leading bits and rest, on matrix units */,
+  WEIGHT_PARTS = 2, /* leading bits and rest, on matrix units */
   ATTEND_ITEMS = 128,
+  ATTEND_ROWS = 32,   /* queries of a tile without matrix units */
+  ATTEND_ACROSS = 16, /* items beside each other over its keys */
   ATTEND_VECTOR = 4,
   ATTEND_MOST_KEYS = 64,
+  ATTEND_MOST_WIDTH = 256,
   ATTEND_MOST_VECTORS = 16,
-  ATTEND_HALVES =
-      2 /* in lanes: rows of a fragment, eight apart, that an item has elements of, pairs of neighbours; four items have a row */,
+  ATTEND_HALVES = 2, /* rows of a fragment, eight apart, that an item has pairs of in lanes; four items have a row */
   ATTEND_SHARE_STEPS = 2,
   ATTEND_PAIRS = ATTEND_MOST_KEYS / 8,
   ATTEND_MOST_CELLS = 16
@@ -43,6 +45,7 @@ typedef struct local_tile {
 static inline int64_t attend_panel_pitch(const local_tile *s, int64_t width) {
   return width + (s->fragments ? FRAGMENT_PAD / ir_dtypes[s->element].bytes : ATTEND_VECTOR);
 }
+static inline int64_t attend_widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
 static inline int64_t attend_scores_pitch(const local_tile *s) { return s->keys + (int64_t)s->share * ATTEND_VECTOR; }
 static inline int64_t attend_weights_pitch(const local_tile *s) {
   return s->fragments ? attend_panel_pitch(s, s->keys) : attend_scores_pitch(s);
@@ -51,6 +54,9 @@ static inline int64_t attend_weights_pitch(const local_tile *s) {
 static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dtypes[s->element].bytes * attend_scores_pitch(s); }
 /* Vector v of the result that the item has: its column. */
 ir_expr attend_result_column(const local_tile *, uint32_t v);
+
+/* schedule/attention_shape.c */
+bool attend_pick_shape(local_tile *); /* false: none fits */
 
 /* schedule/attention_mma.c */
 bool attend_mma_find(local_tile *);                                       /* units for both products; fills what depends on them */

@@ -1,0 +1,78 @@
+/* What a group's tile is: how many queries and keys, with a panel each for keys and values or one for both, on matrix units or not: the largest that local
+   memory and registers hold. */
+#include "fusion/schedule/attention_local.h"
+
+static int64_t room(const local_tile *s) {
+  const int64_t keys = s->panels > 1 ? attend_panel_pitch(s, s->inner) + attend_panel_pitch(s, s->depth)
+                                     : attend_panel_pitch(s, attend_widest(s)),
+                panels = s->queries * attend_panel_pitch(s, s->inner) + s->keys * keys,
+                weights = s->fragments && !s->in_lanes ? s->queries * attend_weights_row(s) : 0,
+                scores = s->in_lanes ? 0 : s->queries * attend_scores_pitch(s),
+                slots = s->in_lanes ? ATTEND_ITEMS : (2 + (int64_t)s->t->a->sum_count) * ATTEND_ITEMS;
+  return (panels + weights) * (s->fragments ? ir_dtypes[s->element].bytes : 4) + 4 * (scores + slots);
+}
+
+static bool divide_result(local_tile *s) {
+  s->columns = s->fragments ? s->share : ATTEND_ACROSS;
+  while (s->depth / s->vector % s->columns) s->columns /= 2;
+  s->rows = ATTEND_ITEMS / s->columns;
+  s->vectors = (uint32_t)(s->depth / s->vector / s->columns);
+  return s->rows <= s->queries && s->queries / s->rows / s->halves * s->vectors <= ATTEND_MOST_VECTORS;
+}
+
+/* In lanes an item holds its scores beside its results. */
+static bool fits_registers(const local_tile *s) {
+  enum { MOST_WORDS = 80 }; /* of the 168 that three groups a unit leave it */
+  return !s->in_lanes || (s->depth + s->keys) * s->units.size.m / s->units.lanes <= MOST_WORDS;
+}
+
+/* The larger tile that local memory and registers hold. */
+static bool pick_keys(local_tile *s) {
+  const int64_t most = (int64_t)cost_local_room(s->t->c->options->profile);
+  const expr_pool *x = s->t->c->graph->pool;
+  int64_t rows = s->queries, keys = ATTEND_MOST_KEYS;
+  (void)expr_is_const(x, s->t->a->extent[s->t->a->row], &rows);
+  (void)expr_is_const(x, s->t->a->keys, &keys);
+  for (s->keys = ATTEND_MOST_KEYS;; s->keys /= 2) {
+    s->panels = 1 + s->in_lanes;
+    if (room(s) > most) s->panels = 1;
+    if (s->keys == ATTEND_MOST_KEYS / 2 || (keys >= s->keys && room(s) <= most && fits_registers(s))) break;
+  }
+  return rows >= s->queries && keys >= s->keys && room(s) <= most;
+}
+
+/* Widths come in whole vectors for all items. */
+bool attend_pick_shape(local_tile *s) {
+  const attend *t = s->t;
+  const cost_profile *p = t->c->options->profile;
+  expr_pool *x = t->c->graph->pool;
+  if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
+      !expr_is_const(x, t->a->inner_extent, &s->inner))
+    return false;
+  if (s->inner % ATTEND_ACROSS || s->depth % ATTEND_ACROSS || s->inner > ATTEND_MOST_WIDTH || s->depth > ATTEND_MOST_WIDTH ||
+      (p->max_items && p->max_items < ATTEND_ITEMS))
+    return false;
+  s->fragments = attend_mma_find(s);
+  if (s->fragments && divide_result(s) && pick_keys(s)) return true;
+  s->fragments = s->in_lanes = false;
+  s->halves = 1;
+  s->vector = ATTEND_VECTOR;
+  s->queries = ATTEND_ROWS;
+  s->share = ATTEND_ITEMS / ATTEND_ROWS;
+  return divide_result(s) && pick_keys(s);
+}
+
+/* Below an eighth of the device's units it is quicker with a workgroup a query; on matrix units four times as many fit into that time (instructions of a
+   query: a sixth). */
+bool attend_local_fits(const attend *t, int64_t *queries, int64_t *keys) {
+  enum { TIMES_AS_FAST = 8, ON_UNITS = 4 };
+  const expr_pool *x = t->c->graph->pool;
+  attend own = *t;
+  local_tile s = {.t = &own};
+  if (schedule_is_explicit(t->c) || !attend_pick_shape(&s)) return false;
+  const double groups = (double)schedule_hint(x, attend_batch(t)) * (double)schedule_hint(x, t->a->extent[t->a->row]) / s.queries;
+  if (groups * TIMES_AS_FAST * (s.fragments ? ON_UNITS : 1) < t->c->options->profile->units) return false;
+  *queries = s.queries;
+  *keys = s.keys;
+  return true;
+}
