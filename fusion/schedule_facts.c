@@ -60,25 +60,30 @@ static bool has_whole_rows(const ir_graph *g, uint32_t node, int64_t lanes) {
   return !last || expr_multiple_of(g->pool, t->dims[last - 1]) % lanes == 0;
 }
 
-/* All that views make of what is stored has rows of whole vectors, and so has that, unless it is the same for whole rows. */
-static bool lies_whole(const ir_graph *g, uint32_t node, int64_t lanes) {
-  for (; ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT; node = ir_arg(g, node, 0)) {
+/* All that views make of what is stored has rows of whole vectors, and so has that, unless it is the same for whole rows. `left`: so many views are looked
+   at; joins of joins have more ways to what they are made of than nodes. */
+static bool lies_whole(const ir_graph *g, uint32_t node, int64_t lanes, uint32_t *left) {
+  for (; fusion_is_view(g, node); node = ir_arg(g, node, 0)) {
     const ir_node *n = ir_at(g, node);
-    if (!has_whole_rows(g, node, lanes) || (n->op != IR_OP_broadcast && !has_whole_rows(g, ir_arg(g, node, 0), lanes))) return false;
+    if (!*left || !has_whole_rows(g, node, lanes) || (n->op != IR_OP_broadcast && !has_whole_rows(g, ir_arg(g, node, 0), lanes)))
+      return false;
+    --*left;
     for (uint32_t i = 1; n->op == IR_OP_concat && i < n->arity; i++)
-      if (!has_whole_rows(g, ir_arg(g, node, i), lanes) || !lies_whole(g, ir_arg(g, node, i), lanes)) return false;
+      if (!has_whole_rows(g, ir_arg(g, node, i), lanes) || !lies_whole(g, ir_arg(g, node, i), lanes, left)) return false;
   }
   return true;
 }
 
 uint32_t schedule_wide_lanes(const fusion_context *c, const fusion_group *group) {
+  enum { MOST_VIEWS = 256 };
   const uint32_t lanes = schedule_item_lanes(c), wide = lanes * c->options->profile->item_vectors;
+  uint32_t left = MOST_VIEWS;
   if (lanes == 1 || wide <= lanes) return lanes;
   for (uint32_t i = 0; i < group->count; i++) {
     const ir_node *n = ir_at(c->graph, group->nodes[i]);
-    if (!lies_whole(c->graph, group->nodes[i], wide)) return lanes;
+    if (!lies_whole(c->graph, group->nodes[i], wide, &left)) return lanes;
     for (uint32_t a = 0; a < n->arity; a++)
-      if (!lies_whole(c->graph, ir_arg(c->graph, group->nodes[i], a), wide)) return lanes;
+      if (!lies_whole(c->graph, ir_arg(c->graph, group->nodes[i], a), wide, &left)) return lanes;
   }
   return wide;
 }
