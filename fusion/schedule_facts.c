@@ -63,7 +63,7 @@ static bool has_whole_rows(const ir_graph *g, uint32_t node, int64_t lanes) {
 /* All that views make of what is stored has rows of whole vectors, and so has that, unless it is the same for whole rows. `left`: so many views are looked
    at; joins of joins have more ways to what they are made of than nodes. */
 static bool lies_whole(const ir_graph *g, uint32_t node, int64_t lanes, uint32_t *left) {
-  for (; fusion_is_view(g, node); node = ir_arg(g, node, 0)) {
+  for (; ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT; node = ir_arg(g, node, 0)) {
     const ir_node *n = ir_at(g, node);
     if (!*left || !has_whole_rows(g, node, lanes) || (n->op != IR_OP_broadcast && !has_whole_rows(g, ir_arg(g, node, 0), lanes)))
       return false;
