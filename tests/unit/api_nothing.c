@@ -197,14 +197,7 @@ static void test_programs(const objects *o) {
   static const snt_compile_info images = {.head = SNT_HEAD(compile_info), .image_count = 1};
   const snt_program *const none[] = {NULL};
   snt_program *p = NULL;
-  snt_decision decision = {.head = SNT_HEAD(decision)};
-  snt_port port = {.head = SNT_HEAD(port)};
-  snt_symbol symbol = {.name = NULL};
-  snt_kernel kernel = {.head = SNT_HEAD(kernel)};
-  const int64_t n = 8;
-  int64_t dims[SNT_MAX_RANK];
   const void *variant;
-  uint32_t number;
   size_t size = 0;
   IS(ARG, snt_compile(NULL, o->profile, NULL, &p, &diag));
   IS(ARG, snt_compile(o->graph, NULL, NULL, &p, &diag));
@@ -224,6 +217,19 @@ static void test_programs(const objects *o) {
   IS(ARG, snt_program_pack(none, 0, NULL, &size));
   IS(ARG, snt_program_pack((const snt_program *const *)&o->program, 1, NULL, NULL));
   IS(ARG, snt_pack_variant(NULL, 4, 0, &variant, &size));
+  snt_program_destroy(NULL);
+  tap_result(!p, __FILE__, __LINE__, "and no program is made");
+}
+
+static void test_parts_of_programs(const objects *o) {
+  snt_decision decision = {.head = SNT_HEAD(decision)};
+  snt_port port = {.head = SNT_HEAD(port)};
+  snt_symbol symbol = {.name = NULL};
+  snt_kernel kernel = {.head = SNT_HEAD(kernel)};
+  const int64_t n = 8;
+  int64_t dims[SNT_MAX_RANK];
+  uint32_t number;
+  size_t size = 0;
   IS(ARG, snt_program_explain(NULL, SNT_EXPLAIN_PLAN, NULL, &size));
   IS(ARG, snt_program_explain(o->program, SNT_EXPLAIN_PLAN, NULL, NULL));
   IS(ARG, snt_program_explain(o->program, 99, NULL, &size));
@@ -251,8 +257,6 @@ static void test_programs(const objects *o) {
                  !snt_program_decision_count(NULL) && !snt_pack_count(NULL, 4) && !snt_pack_count(text, sizeof text),
              __FILE__, __LINE__, "no program has none of anything");
   (void)snt_program_profile(NULL);
-  snt_program_destroy(NULL);
-  tap_result(!p, __FILE__, __LINE__, "and no program is made");
 }
 
 static void test_devices(const objects *o) {
@@ -346,6 +350,7 @@ int main(void) {
     test_mistakes(&o);
     test_profiles(&o);
     test_programs(&o);
+    test_parts_of_programs(&o);
     test_devices(&o);
     test_execs(&o);
   }

@@ -1,26 +1,22 @@
 /* The transcendental functions: each row of ir/kir_math.def is expanded for several kinds of device, evaluated over the whole range of f32
    (every 8191st bit pattern, as many evenly spread within +-100, every exponent, the neighbours of thresholds) and compared with long
-   double. The devices are modelled here: division and 1/sqrt as wrong as OpenCL and Vulkan allow, with and without fma, keeping or
+   double. The devices are models (math_machine.c): division and 1/sqrt as wrong as OpenCL and Vulkan allow, with and without fma, keeping or
    flushing denormals. The interpreter of kernel IR must agree with the model bit for bit.
    Arguments: a number in place of 8191, and the name of one function. */
 #include "ir/kir_interp.h"
 #include "ir/math/private.h"
 #include "tests/tap.h"
+#include "tests/unit/math_machine.h"
 #include "tests/unit/math_support.h"
 #include <float.h>
 
-enum { WIDTH = 256, ONE_IN = 8191 };
+enum { ONE_IN = 8191 };
 #ifdef __SANITIZE_ADDRESS__
 enum { DEFAULT_ONE_IN = 131071 }; /* a sanitizer looks at the code, not at the values: the build without one counts them */
 #else
 enum { DEFAULT_ONE_IN = ONE_IN };
 #endif
-typedef struct device {
-  const char *name;
-  bool fma, exact_div, rough, flush, root_once, small;
-  uint8_t table; /* lanes of vectors that are tables */
-} device; /* rough: and NaN is not to be relied on, as in SPIR-V; root_once: 1/sqrt has one rounding; small: pass small gives back what it flushes */
-static const device devices[] = {
+static const math_device devices[] = {
     {.name = "rough division", .rough = true},
     {.name = "fma, rough division", .fma = true, .rough = true},
     {.name = "exact division", .exact_div = true},
@@ -28,169 +24,8 @@ static const device devices[] = {
     {.name = "fma, tables of 16", .fma = true, .exact_div = true, .table = 16},
 };
 
-static const device as_interpreter = {.name = "as the interpreter", .exact_div = true, .root_once = true};
-static const device by_integers = {.name = "denormals by integers", .flush = true, .rough = true, .small = true};
-
-/* ---- a device: the kernel's instructions, each over WIDTH samples; both sides of a branch are computed ---- */
-typedef struct machine {
-  const kir_kernel *k;
-  device d;
-  uint32_t *cells; /* WIDTH of each instruction */
-  const uint32_t *in[2];
-  uint32_t condition, sides[2], side; /* of the branch being walked: no expansion nests them */
-} machine;
-
-static uint32_t *cells_of(const machine *v, uint32_t inst) { return v->cells + (size_t)inst * WIDTH; }
-static uint32_t flushed(const machine *v, uint32_t b) { return v->d.flush && !(b & 0x7f800000) ? b & 0x80000000 : b; }
-static float get(const machine *v, uint32_t b) { return math_float(flushed(v, b)); }
-static uint32_t put(const machine *v, float x) { return flushed(v, math_bits(x)); }
-
-/* Up to `most` units beside the rounded value. */
-static uint32_t put_rough(const machine *v, float x, uint32_t most) {
-  const uint32_t b = put(v, x), magnitude = b & 0x7fffffff;
-  return v->d.rough && magnitude > 0x01000000 && magnitude < 0x7f000000 ? b + math_random() % (2 * most + 1) - most : b;
-}
-
-#define EACH for (uint32_t c = 0; c < WIDTH; c++)
-#define FLOATS(expression)                          \
-  EACH {                                            \
-    const float x = get(v, a[c]), y = get(v, b[c]); \
-    (void)y;                                        \
-    out[c] = (expression);                          \
-  }                                                 \
-  return true
-#define WORDS(expression)              \
-  EACH {                               \
-    const uint32_t x = a[c], y = b[c]; \
-    (void)y;                           \
-    out[c] = (expression);             \
-  }                                    \
-  return true
-#define COMPARES(operator)                                        \
-  if (base == SNT_F32) { FLOATS(x operator y); }                  \
-  if (base == SNT_I32) { WORDS((int32_t)x operator(int32_t) y); } \
-  WORDS(x operator y)
-
-static bool do_float(const machine *v, uint32_t op, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z) {
-  switch (op) {
-  case KIR_add: FLOATS(put(v, x + y));
-  case KIR_sub: FLOATS(put(v, x - y));
-  case KIR_mul: FLOATS(put(v, x * y));
-  case KIR_div: FLOATS(put_rough(v, x / y, 2));
-  case KIR_rsqrt: FLOATS(put_rough(v, v->d.root_once ? (float)(1 / sqrt((double)x)) : 1 / sqrtf(x), 4));
-  case KIR_sqrt: FLOATS(put_rough(v, sqrtf(x), 2));
-  case KIR_fma: FLOATS(put(v, fmaf(x, y, get(v, z[c]))));
-  case KIR_neg: WORDS(x ^ 0x80000000);
-  case KIR_abs: WORDS(x & 0x7fffffff);
-  default: return false;
-  }
-}
-
-static bool do_word(uint32_t op, uint32_t base, uint32_t *out, const uint32_t *a, const uint32_t *b) {
-  switch (op) {
-  case KIR_add: WORDS(x + y);
-  case KIR_sub: WORDS(x - y);
-  case KIR_mul: WORDS(x * y);
-  case KIR_mulhi: WORDS((uint32_t)(((uint64_t)x * y) >> 32));
-  case KIR_and: WORDS(x & y);
-  case KIR_or: WORDS(x | y);
-  case KIR_xor: WORDS(x ^ y);
-  case KIR_not: WORDS(base == SNT_BOOL ? !x : ~x);
-  case KIR_shl: WORDS(x << (y & 31));
-  case KIR_shr: WORDS(base == SNT_I32 ? (uint32_t)((int32_t)x >> (y & 31)) : x >> (y & 31));
-  default: return false;
-  }
-}
-
-static bool do_compare(const machine *v, uint32_t op, uint32_t base, uint32_t *out, const uint32_t *a, const uint32_t *b) {
-  switch (op) {
-  case KIR_lt: COMPARES(<);
-  case KIR_le: COMPARES(<=);
-  case KIR_gt: COMPARES(>);
-  case KIR_ge: COMPARES(>=);
-  case KIR_eq: COMPARES(==);
-  case KIR_ne: COMPARES(!=);
-  default: return false;
-  }
-}
-
-static bool do_cast(const machine *v, uint32_t from, uint32_t to, uint32_t *out, const uint32_t *a, const uint32_t *b) {
-  if (from == SNT_I32) { WORDS(put(v, (float)(int32_t)x)); }
-  if (from == SNT_U32) { WORDS(put(v, (float)x)); }
-  FLOATS(to == SNT_I32 && fabsf(x) < 0x1p31f ? (uint32_t)(int32_t)x : 0xdeadbeef); /* out of range is undefined on some devices */
-}
-
-/* Vectors lie lane after lane in the samples, and scalars beside them are repeated. */
-static void do_max_of_lanes(uint32_t lanes, uint32_t *out, const uint32_t *a) {
-  for (uint32_t first = 0; first < WIDTH; first += lanes) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < lanes; i++) most = a[first + i] > most ? a[first + i] : most;
-    for (uint32_t i = 0; i < lanes; i++) out[first + i] = most;
-  }
-}
-
-static bool do_vector(const machine *v, uint32_t i, uint32_t *out) {
-  const kir_inst *in = kir_at(v->k, i);
-  const uint32_t lanes = in->type.lanes;
-  if (in->op == KIR_vec) {
-    EACH out[c] = cells_of(v, kir_arg(v->k, i, c % lanes))[c];
-    return true;
-  }
-  if (in->op != KIR_permute) return false;
-  const uint32_t *table = cells_of(v, kir_arg(v->k, i, 0)), *number = cells_of(v, kir_arg(v->k, i, 1));
-  EACH out[c] = table[c / lanes * lanes + number[c] % lanes];
-  return true;
-}
-
-static bool do_region(machine *v, const kir_inst *in, uint32_t *out) {
-  switch (in->op) {
-  case KIR_if: return v->condition = v->k->args.at[in->args], v->side = 0, true;
-  case KIR_yield: return v->sides[v->side] = in->args, true;
-  case KIR_else: return v->side = 1, true;
-  case KIR_end: return true;
-  case KIR_result: {
-    const uint32_t *condition = cells_of(v, v->condition);
-    const uint32_t *taken = cells_of(v, v->k->args.at[v->sides[0] + in->index]),
-                   *other = cells_of(v, v->k->args.at[v->sides[1] + in->index]);
-    EACH out[c] = condition[c] ? taken[c] : other[c];
-    return true;
-  }
-  default: return false;
-  }
-}
-
-static bool do_plain(const kir_inst *in, const uint32_t *input, uint32_t *out, const uint32_t *a, const uint32_t *b, const uint32_t *z,
-                     kir_type from) {
-  const uint32_t literal = in->type.base == SNT_F32 ? math_bits((float)in->imm.f) : (uint32_t)in->imm.i;
-  switch (in->op) {
-  case KIR_const: EACH out[c] = literal; return true;
-  case KIR_scalar: EACH out[c] = input[c]; return true;
-  case KIR_bitcast: EACH out[c] = a[c]; return true;
-  case KIR_select: EACH out[c] = a[c] ? b[c] : z[c]; return true;
-  case KIR_hred_max: return do_max_of_lanes(from.lanes, out, a), true;
-  case KIR_splat: EACH out[c] = a[c]; return true; /* of an input, once a lane */
-  default: return false;
-  }
-}
-
-/* False: an operation that no expansion should contain. */
-static bool run(machine *v) {
-  for (uint32_t i = 1; i < v->k->insts.count; i++) {
-    const kir_inst *in = kir_at(v->k, i);
-    const uint32_t n = in->arg_count, first = n > 0 ? kir_arg(v->k, i, 0) : i;
-    const uint32_t *a = cells_of(v, first), *b = n > 1 ? cells_of(v, kir_arg(v->k, i, 1)) : a,
-                   *z = n > 2 ? cells_of(v, kir_arg(v->k, i, 2)) : a;
-    uint32_t *out = cells_of(v, i);
-    const kir_type from = kir_at(v->k, first)->type;
-    bool done = do_region(v, in, out) || do_plain(in, v->in[in->index & 1], out, a, b, z, from);
-    if (!done) done = do_vector(v, i, out);
-    if (!done && in->op == KIR_cast) done = do_cast(v, from.base, in->type.base, out, a, b);
-    if (!done) done = do_compare(v, in->op, from.base, out, a, b);
-    if (!done) done = from.base == SNT_F32 ? do_float(v, in->op, out, a, b, z) : do_word(in->op, from.base, out, a, b);
-    if (!done) return tap_ok(false, "the model knows %s", kir_ops[in->op].name);
-  }
-  return true;
-}
+static const math_device as_interpreter = {.name = "as the interpreter", .exact_div = true, .root_once = true};
+static const math_device by_integers = {.name = "denormals by integers", .flush = true, .rough = true, .small = true};
 
 /* ---- kernels of one function ---- */
 typedef struct request {
@@ -202,7 +37,7 @@ typedef struct request {
   bool same_bits;
 } request;
 
-static kir_caps caps_of(const device *d) {
+static kir_caps caps_of(const math_device *d) {
   return (kir_caps){.target = "test",
                     .fma_fused = d->fma,
                     .fma_fast = d->fma,
@@ -212,7 +47,7 @@ static kir_caps caps_of(const device *d) {
                     .nan_unsafe = d->rough};
 }
 
-static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_t a, uint32_t b) {
+static uint32_t expand(kir_kernel *k, const request *r, const math_device *d, uint32_t a, uint32_t b) {
   const kir_caps caps = caps_of(d);
   const kir_inst inst = {.op = (uint16_t)r->op,
                          .type = kir_t(SNT_F32, r->lanes),
@@ -229,7 +64,7 @@ static uint32_t expand(kir_kernel *k, const request *r, const device *d, uint32_
 }
 
 /* The arguments are scalars of the kernel; the result is its last instruction. */
-static bool make_machine(machine *v, ir_arena *arena, const request *r, const device *d) {
+static bool make_machine(math_machine *v, ir_arena *arena, const request *r, const math_device *d) {
   kir_kernel *k = IR_NEW(arena, kir_kernel);
   kir_init(k, arena, "math");
   k->mode = r->same_bits ? SNT_NUMERICS_REPRODUCIBLE : SNT_NUMERICS_DEFAULT;
@@ -247,15 +82,15 @@ static bool make_machine(machine *v, ir_arena *arena, const request *r, const de
     k = legal;
   }
   if (!good) tap_ok(false, "%s for a device with %s: %s", kir_ops[r->op].name, d->name, k->failed ? k->first_error.text : diag.text);
-  *v = (machine){.k = k, .d = *d, .cells = IR_NEW_ARRAY(arena, uint32_t, (size_t)k->insts.count * WIDTH)};
+  *v = (math_machine){.k = k, .d = *d, .cells = IR_NEW_ARRAY(arena, uint32_t, (size_t)k->insts.count * MATH_WIDTH)};
   return good && v->cells;
 }
 
-static const uint32_t *results_of(const machine *v) { return cells_of(v, v->k->insts.count - 1); }
+static const uint32_t *results_of(const math_machine *v) { return math_cells_of(v, v->k->insts.count - 1); }
 
 /* ---- the measurement ---- */
 typedef struct variant {
-  machine v;
+  math_machine v;
   bool cheap;
   float promise;
   double worst;
@@ -280,9 +115,9 @@ static uint32_t make_variants(variant *out, ir_arena *arena, kir_op op) {
 
 static void measure(variant *x, const long double *want, const uint32_t *a, const uint32_t *b) {
   x->v.in[0] = a, x->v.in[1] = b;
-  if (!run(&x->v)) return;
+  if (!math_machine_run(&x->v)) return;
   const uint32_t *got = results_of(&x->v);
-  EACH {
+  MATH_EACH {
     const double e = math_error(math_float(got[c]), want[c], x->v.d.flush);
     if (e > x->worst) x->worst = e, x->worst_at[0] = a[c], x->worst_at[1] = b[c];
   }
@@ -313,18 +148,18 @@ static void report(const math_truth *t, const variant *all, uint32_t count, uint
 }
 
 static void check_errors(const math_truth *t, uint32_t one_in) {
-  static long double want[WIDTH];
-  static uint32_t a[WIDTH], b[WIDTH];
+  static long double want[MATH_WIDTH];
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   variant all[MAX_VARIANTS];
   const uint32_t count = make_variants(all, &arena, t->op);
   const uint64_t spread = (((uint64_t)1 << 32) + one_in - 1) / one_in, total = 2 * spread + math_edge_count;
-  for (uint64_t first = 0; first < total; first += WIDTH) {
-    math_fill(t, first, spread, one_in, WIDTH, a, b);
-    EACH want[c] = t->two ? t->two(math_float(a[c]), math_float(b[c])) : t->one(math_float(a[c]));
+  for (uint64_t first = 0; first < total; first += MATH_WIDTH) {
+    math_fill(t, first, spread, one_in, MATH_WIDTH, a, b);
+    MATH_EACH want[c] = t->two ? t->two(math_float(a[c]), math_float(b[c])) : t->one(math_float(a[c]));
     for (uint32_t i = 0; i < count; i++)
-      if (all[i].v.d.rough || first / WIDTH % 4 == 0) measure(&all[i], want, a, b);
+      if (all[i].v.d.rough || first / MATH_WIDTH % 4 == 0) measure(&all[i], want, a, b);
   }
   report(t, all, count, one_in);
   ir_arena_free(&arena);
@@ -356,18 +191,18 @@ static const special special_cases[] = {
 
 static bool same_value(float a, float b) { return isnan(a) ? isnan(b) : math_bits(a) == math_bits(b); }
 
-static void check_specials(const device *d) {
-  static uint32_t a[WIDTH], b[WIDTH];
+static void check_specials(const math_device *d) {
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   for (uint32_t i = 0; i < IR_COUNT(special_cases); i++) {
     const special *s = &special_cases[i];
     const request r = {.op = s->op, .lanes = 1};
-    EACH a[c] = math_bits(s->a), b[c] = math_bits(s->b);
-    machine v;
+    MATH_EACH a[c] = math_bits(s->a), b[c] = math_bits(s->b);
+    math_machine v;
     if (!make_machine(&v, &arena, &r, d)) continue;
     v.in[0] = a, v.in[1] = b;
-    if (!run(&v)) continue;
+    if (!math_machine_run(&v)) continue;
     const float got = math_float(results_of(&v)[0]);
     const bool flushes = d->flush && fabsf(s->want) < FLT_MIN && fabsf(got) < FLT_MIN;
     tap_ok(flushes || same_value(got, s->want), "%s(%g, %g) is %g, %s: %g", kir_ops[s->op].name, (double)s->a, (double)s->b,
@@ -378,7 +213,7 @@ static void check_specials(const device *d) {
 }
 
 /* ---- vectors, and the interpreter of kernel IR ---- */
-static bool interpret(ir_arena *arena, const request *r, const device *d, uint32_t *a, uint32_t *b, uint32_t *out) {
+static bool interpret(ir_arena *arena, const request *r, const math_device *d, uint32_t *a, uint32_t *b, uint32_t *out) {
   kir_kernel k;
   kir_init(&k, arena, "math");
   const char *const names[] = {"a", "b", "y"};
@@ -390,12 +225,12 @@ static bool interpret(ir_arena *arena, const request *r, const device *d, uint32
                                                .rank = 1,
                                                .type = kir_t(SNT_F32, 1),
                                                .slot = i,
-                                               .dims = {WIDTH}});
+                                               .dims = {MATH_WIDTH}});
   const uint32_t at = kir_ix(&k, 1, (int64_t[]){r->lanes}, (uint32_t[]){kir_id(&k, KIR_group, 0)}, 0);
   const uint32_t x = kir_load(&k, mems[0], r->lanes, 1, &at), y = kir_load(&k, mems[1], r->lanes, 1, &at);
   kir_store(&k, mems[2], 1, &at, expand(&k, r, d, x, y));
-  const kir_interp_buffer buffers[] = {{a, 4 * WIDTH}, {b, 4 * WIDTH}, {out, 4 * WIDTH}};
-  const kir_interp_info info = {.kernel = &k, .groups = WIDTH / r->lanes, .buffer_count = 3, .buffers = buffers};
+  const kir_interp_buffer buffers[] = {{a, 4 * MATH_WIDTH}, {b, 4 * MATH_WIDTH}, {out, 4 * MATH_WIDTH}};
+  const kir_interp_info info = {.kernel = &k, .groups = MATH_WIDTH / r->lanes, .buffer_count = 3, .buffers = buffers};
   kir_interp_stats stats;
   snt_diag diag = {0};
   const bool good = !k.failed && kir_interp_run(&info, ir_host_malloc(), &stats, &diag) == SNT_OK;
@@ -404,21 +239,21 @@ static bool interpret(ir_arena *arena, const request *r, const device *d, uint32
 }
 
 static bool same_results(const uint32_t *a, const uint32_t *b) {
-  EACH if (!same_value(math_float(a[c]), math_float(b[c]))) return false;
+  MATH_EACH if (!same_value(math_float(a[c]), math_float(b[c]))) return false;
   return true;
 }
 
-static void check_widths(const math_truth *t, const device *d) {
-  static uint32_t a[WIDTH], b[WIDTH], interpreted[WIDTH];
+static void check_widths(const math_truth *t, const math_device *d) {
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH], interpreted[MATH_WIDTH];
   ir_arena arena;
   ir_arena_init(&arena, NULL);
   math_seed(7);
-  for (uint32_t i = 0; i < WIDTH; i++) a[i] = i & 1 ? math_edge(math_random() % math_edge_count) : math_random(), b[i] = math_random();
-  machine one, four;
+  for (uint32_t i = 0; i < MATH_WIDTH; i++) a[i] = i & 1 ? math_edge(math_random() % math_edge_count) : math_random(), b[i] = math_random();
+  math_machine one, four;
   const request scalar = {.op = t->op, .lanes = 1}, vector = {.op = t->op, .lanes = 4};
   if (make_machine(&one, &arena, &scalar, d) && make_machine(&four, &arena, &vector, d)) {
     one.in[0] = four.in[0] = a, one.in[1] = four.in[1] = b;
-    if (run(&one) && run(&four))
+    if (math_machine_run(&one) && math_machine_run(&four))
       tap_ok(same_results(results_of(&one), results_of(&four)), "%s: a vector's lanes are as scalars", kir_ops[t->op].name);
     if (interpret(&arena, &vector, d, a, b, interpreted))
       tap_ok(same_results(results_of(&one), interpreted), "%s: the interpreter agrees, %s", kir_ops[t->op].name, d->name);
@@ -440,23 +275,23 @@ static const domain domains[] = {
 };
 // clang-format on
 
-static void check_domain(const domain *m, const math_truth *t, const device *d) {
-  static uint32_t a[WIDTH], b[WIDTH];
+static void check_domain(const domain *m, const math_truth *t, const math_device *d) {
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   const uint32_t lanes = d->table ? d->table : 1;
   const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp},
                 proven = {m->op, lanes, m->ulp, true, false, m->lo, m->hi, false};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
-  machine full, less;
+  math_machine full, less;
   double worst = 0;
   const double lo = m->lo < -200 && m->hi <= 0 ? -200 : (double)m->lo, hi = (double)m->hi;
   const bool made = make_machine(&full, &arena, &free_range, d) && make_machine(&less, &arena, &proven, d);
   for (uint32_t batch = 0; made && batch < 64; batch++) {
-    EACH a[c] = math_bits((float)(lo + (hi - lo) * (math_random() / 4294967296.0)));
+    MATH_EACH a[c] = math_bits((float)(lo + (hi - lo) * (math_random() / 4294967296.0)));
     a[0] = math_bits(m->lo), a[1] = math_bits(m->hi);
     less.in[0] = a, less.in[1] = b;
-    if (!run(&less)) break;
-    EACH { /* the cheap form may turn denormal results into 0 */
+    if (!math_machine_run(&less)) break;
+    MATH_EACH { /* the cheap form may turn denormal results into 0 */
       const double e = math_error(math_float(results_of(&less)[c]), t->one(math_float(a[c])), m->ulp > 0);
       if (e > worst) worst = e;
     }
@@ -473,26 +308,26 @@ static const domain least[] = {{KIR_log, 0, 1, 0},     {KIR_log, 1.4f, 0x1p-126f
                                {KIR_log2, 1.5f, 1, 0}, {KIR_log1p, 0, 1, 0},          {KIR_erf, 0, 0, 0},
                                {KIR_exp, 0, -1, 0}};
 
-static void check_least(const domain *m, const device *d) {
-  static uint32_t a[WIDTH], b[WIDTH];
+static void check_least(const domain *m, const math_device *d) {
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   static const uint32_t nan[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7f800000};
   const uint32_t lanes = d->table ? d->table : 1;
   const request free_range = {.op = m->op, .lanes = lanes, .ulp = m->ulp},
                 proven = {.op = m->op, .lanes = lanes, .ulp = m->ulp, .has_least = true, .lo = m->lo};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
-  machine full, less;
+  math_machine full, less;
   const bool made = make_machine(&full, &arena, &free_range, d) && make_machine(&less, &arena, &proven, d);
   bool same = made;
   for (uint32_t batch = 0; same && batch < 64; batch++) {
-    EACH {
+    MATH_EACH {
       a[c] = math_random() << 16 ^ math_random();
       if (math_float(a[c]) < m->lo) a[c] = batch % 2 ? math_bits(m->lo + (float)(a[c] % 4096) / 512) : a[c] & 0x7fffffff;
       if (math_float(a[c]) < m->lo) a[c] = math_bits(m->lo);
     }
     memcpy(a, nan, sizeof nan);
     full.in[0] = less.in[0] = a, full.in[1] = less.in[1] = b;
-    same = run(&full) && run(&less) && same_results(results_of(&full), results_of(&less));
+    same = math_machine_run(&full) && math_machine_run(&less) && same_results(results_of(&full), results_of(&less));
   }
   tap_ok(same, "%s from %g on: the bits of everywhere, %s", kir_ops[m->op].name, (double)m->lo, d->name);
   tap_ok(made && operations(less.k) < operations(full.k), "%s from %g on is cheaper, %s", kir_ops[m->op].name, (double)m->lo, d->name);
@@ -560,7 +395,7 @@ static float exact_of(kir_op op, float a, float b) { return op == KIR_div ? a / 
 /* Arguments of all magnitudes, then pairs whose quotients lie near denormals, halves and overflow. */
 static void fill_quotients(uint32_t round, uint32_t *a, uint32_t *b) {
   static const uint32_t edges[] = {0, 1, 0x007fffff, 0x00800000, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x7f7fffff, 0x7f800000, 0x7fc00000};
-  EACH {
+  MATH_EACH {
     a[c] = math_random() << 16 ^ math_random();
     b[c] = round % 2 ? (math_random() & 0x807fffff) | (((a[c] >> 23 & 0xff) + 126 + round % 32) % 255) << 23
                      : math_random() << 16 ^ math_random();
@@ -569,19 +404,19 @@ static void fill_quotients(uint32_t round, uint32_t *a, uint32_t *b) {
   }
 }
 
-static void check_exact(kir_op op, const device *d) {
-  static uint32_t a[WIDTH], b[WIDTH];
+static void check_exact(kir_op op, const math_device *d) {
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   const request r = {.op = op, .lanes = 1, .same_bits = true};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
-  machine v;
+  math_machine v;
   uint32_t wrong = 0, at = 0, rounds = 0;
   for (bool made = make_machine(&v, &arena, &r, d); made && rounds < 8192; rounds++) {
     fill_quotients(rounds, a, b);
     v.in[0] = a, v.in[1] = b;
-    if (!run(&v)) break;
+    if (!math_machine_run(&v)) break;
     const uint32_t *got = results_of(&v);
-    EACH if (!same_value(math_float(got[c]), exact_of(op, math_float(a[c]), math_float(b[c]))) && !wrong++) at = c;
+    MATH_EACH if (!same_value(math_float(got[c]), exact_of(op, math_float(a[c]), math_float(b[c]))) && !wrong++) at = c;
     if (wrong) break;
   }
   tap_ok(rounds == 8192 && !wrong, "reproducible %s is rounded correctly with %s (%a, %a)", kir_ops[op].name, d->name,
@@ -604,18 +439,18 @@ static uint32_t any_size(uint32_t round, uint32_t beside) {
 
 static void check_small(kir_op op) {
   enum { ROUNDS = 252 };
-  static uint32_t a[WIDTH], b[WIDTH];
+  static uint32_t a[MATH_WIDTH], b[MATH_WIDTH];
   const request r = {.op = op, .lanes = 1, .same_bits = true};
   ir_arena arena;
   ir_arena_init(&arena, NULL);
-  machine keeps, flushes;
+  math_machine keeps, flushes;
   uint32_t wrong = 0, at = 0, rounds = 0;
   const bool made = make_machine(&keeps, &arena, &r, &as_interpreter) && make_machine(&flushes, &arena, &r, &by_integers);
   for (; made && rounds < ROUNDS && !wrong; rounds++) {
-    EACH a[c] = any_size(rounds, 0), b[c] = any_size(rounds / 6, a[c]);
+    MATH_EACH a[c] = any_size(rounds, 0), b[c] = any_size(rounds / 6, a[c]);
     keeps.in[0] = flushes.in[0] = a, keeps.in[1] = flushes.in[1] = b;
-    if (!run(&keeps) || !run(&flushes)) break;
-    EACH if (!same_value(math_float(results_of(&keeps)[c]), math_float(results_of(&flushes)[c])) && !wrong++) at = c;
+    if (!math_machine_run(&keeps) || !math_machine_run(&flushes)) break;
+    MATH_EACH if (!same_value(math_float(results_of(&keeps)[c]), math_float(results_of(&flushes)[c])) && !wrong++) at = c;
   }
   tap_ok(rounds == ROUNDS && !wrong, "reproducible %s is the same where denormals are flushed (%a, %a), %u operations", kir_ops[op].name,
          (double)math_float(a[at]), (double)math_float(b[at]), made ? operations(flushes.k) : 0);
