@@ -5,13 +5,14 @@
 #include "codegen_common/codegen.h"
 
 /* Escapes of a template:
-     $0 .. $9 operands   $V $W the last and the one before it   $a all   $D the first, once a lane   $h the lanes of a shuffle   $y the sum
-     of an ix $v this value's name   $t its type   $b its base name   $n its lanes   $z 0, 1 .. lanes-1 $T the type of operand 0   $u $s $w
-     as wide as it: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes $l $x a literal lane: decimal, hex
-     digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion $m memory   $j index into it   $q its address
-     space   $e its element type   $S its sampler's flags $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the
-     sets of an async.wait   $f flags $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits
-       $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product   $g how many such groups a unit is to hold
+     $0 .. $9 operands   $V $W the last and the one before it   $a all   $D the first, once a lane   $h the lanes of a shuffle   $y the sum of an ix
+     $v this value's name   $t its type   $b its base name   $n its lanes   $z 0, 1 .. lanes-1
+     $T the type of operand 0   $u $s $w as wide as it: unsigned, signed, unsigned of at least 32 bits   $B its bits less one   $o its lanes
+     $l $x a literal lane: decimal, hex digit      $R operand 0 after the rounding function   $r suffix of a rounding conversion
+     $m memory   $j index into it   $q its address space   $e its element type   $S its sampler's flags
+     $k dimension as a letter   $K as a digit   $p bytes of a prefetch or copy   $i the sets of an async.wait   $f flags
+     $M operand 1 modulo the width   $P what operand 1 is before a shift to the right, and by how many bits
+     $X $Y $Z numbers: the workgroup's size unless said otherwise   $c their product   $g how many such groups a unit is to hold
    A cell that starts with '!' names the pass that must have removed the operation; with '?', why the target cannot do it. */
 enum { CT_ANY_SHAPE, CT_SCALAR, CT_VECTOR, CT_PICK };
 #define CT_BIT(dtype) (1u << SNT_##dtype)

@@ -1,7 +1,7 @@
-/* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference. A case is
-   six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails anywhere
-   can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes: workers.c.
-   Output: report.c, page.c. */
+/* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
+   A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
+   anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes:
+   workers.c. Output: report.c, page.c. */
 #ifndef CONFORMANCE_CONFORM_H
 #define CONFORMANCE_CONFORM_H
 #include "ir/graph.h"

@@ -1,7 +1,7 @@
 /* Horizontal fusion: independent steps that launches dominate, or of so few groups that both run at once, become one kernel, some of whose
-   groups do the one and some the other. In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a
-   decision record for each pair that was taken. It works on kernels, whatever their kind and shape: they must have workgroups of one shape,
-   and fit the device's bindings and scalars together. */
+   groups do the one and some the other.
+   In: steps as the schedules made them, before memory is planned. Out: fewer steps and kernels; a decision record for each pair that was taken.
+   It works on kernels, whatever their kind and shape: they must have workgroups of one shape, and fit the device's bindings and scalars together. */
 #include "fusion/emit.h"
 #include "fusion/schedule_common.h"
 #include "fusion/steer.h"

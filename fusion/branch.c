@@ -1,8 +1,8 @@
 /* Extents that are one where it matters. A model of open rows whose weights are put together in the kernel (4-bit words) is one program for
    a prompt and for each word behind it; but beside one row such a matrix is a sum of products, and all that surrounds it groups otherwise.
    So the graph with these symbols written in as 1 is compiled once more, and the plan has two branches, of which a run takes one: loops of
-   one trip or none, by the symbols. In: a plan with all its steps. Out: the same, or one of both. Constants that both lay out alike are one
-   buffer. */
+   one trip or none, by the symbols.
+   In: a plan with all its steps. Out: the same, or one of both. Constants that both lay out alike are one buffer. */
 #include "fusion/link.h"
 #include "fusion/schedule_common.h"
 

@@ -1,6 +1,7 @@
 /* Parts that are computed alike, and joined, are computed together: what a file says of 90 classes, one after another, becomes nodes with
-   an axis of 90 in front. In: the parts of a concatenation. Out: the same value. Alike are nodes of one operator, type and attributes whose
-   operands are; what the parts differ by stands where they begin: slices of one value at equal distances, and numbers. */
+   an axis of 90 in front.
+   In: the parts of a concatenation. Out: the same value. Alike are nodes of one operator, type and attributes whose operands are; what the
+   parts differ by stands where they begin: slices of one value at equal distances, and numbers. */
 #include "onnx/import_private.h"
 #include "onnx/ops.h"
 

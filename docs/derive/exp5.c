@@ -1,7 +1,7 @@
 /* EXP5_FUSED and the roots of ir/math/exp.c held to what ir/kir_math.def promises: e^x as km_exp makes it with fused multiply-adds, for
-   every f32 of magnitude 2^-12 to 88 (below, the polynomial's error is nothing beside the last rounding), against the double function. cc
-   -O3 -mfma docs/derive/exp5.c -lm && ./a.out     (seconds; prints the largest error on each side of 0) The coefficients are the weighted
-   least maximum of e^r - 1 - r - r D(r) on +-0.34674, weight 2.4 below 0, rounded: an iteratively reweighted fit, as
+   every f32 of magnitude 2^-12 to 88 (below, the polynomial's error is nothing beside the last rounding), against the double function.
+   cc -O3 -mfma docs/derive/exp5.c -lm && ./a.out     (seconds; prints the largest error on each side of 0)
+   The coefficients are the weighted least maximum of e^r - 1 - r - r D(r) on +-0.34674, weight 2.4 below 0, rounded: an iteratively reweighted fit, as
    docs/derive/rational.py makes them. Weight 1 gives 2.13, 2.0 with the first power exact 2.4. */
 #include <math.h>
 #include <stdint.h>

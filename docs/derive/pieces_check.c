@@ -1,7 +1,7 @@
 /* The tables of ir/math/pieces.c held to what ir/kir_math.def promises: erf and tanh as km_erf_by_pieces and km_tanh_by_pieces make them,
-   for every f32 from 2^-20 to 10 (below, erf is a product and tanh its argument), against the double functions. docs/derive/pieces.py >
-   pieces.h && cc -O3 -mfma -ffp-contract=off -I. docs/derive/pieces_check.c -lm && ./a.out     (seconds; prints the largest error, results
-   above 1 and that of infinity) */
+   for every f32 from 2^-20 to 10 (below, erf is a product and tanh its argument), against the double functions.
+   docs/derive/pieces.py > pieces.h && cc -O3 -mfma -ffp-contract=off -I. docs/derive/pieces_check.c -lm && ./a.out     (seconds; prints the largest error, results above 1 and
+   that of infinity) */
 #include "pieces.h"
 #include <math.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-/* Reads of memories of four-element texels. In: an element offset, with or without the lane axis. Out: a scalar or a vector. A vector along
-   the lanes is put together from the whole texels that hold it, whatever its alignment: an unknown one is a shift by two selects an
-   element, so that neighbouring vectors (the taps of a stencil) share their texels and most of the selects. Where the device gives zero
-   outside the buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere the last texel is read in
-   place of any behind it, by vectors that begin within a texel (the next one may be behind the last) and where `near` is set. */
+/* Reads of memories of four-element texels. In: an element offset, with or without the lane axis. Out: a scalar or a vector.
+   A vector along the lanes is put together from the whole texels that hold it, whatever its alignment: an unknown one is a shift by two
+   selects an element, so that neighbouring vectors (the taps of a stencil) share their texels and most of the selects. Where the device
+   gives zero outside the buffer nothing is guarded: whoever made the condition selects its own value afterwards. Elsewhere the last texel
+   is read in place of any behind it, by vectors that begin within a texel (the next one may be behind the last) and where `near` is set. */
 #include "fusion/emit_private.h"
 
 static bool is_harmless(const emit *e) { return e->c->options->profile->caps.oob_zero; }

@@ -1,10 +1,10 @@
-/* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every
-   considered edge. The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
+/* Grouping by a priority queue. In: a canonical graph of primitives. Out: groups in execution order, and a decision record for every considered edge.
+   The key of an edge is the nanoseconds saved on the profile: T(parts) - T(fused), all traffic and recompute counted once.
    Order of the queue: largest saving first. Savings that prices do not tell apart by the order of the graph, so that the result does not
    depend on memory layout either: the first value that is made joins the last that it is made of, and what was made before stays free for
-   others. Of many groups a saving is guessed by launches and bytes, and priced at the head of the queue; what was said of a pair stays
-   while others merge into the two, unless they bring them closer. They begin as cones (group/cones.c) and meet block by block
-   (group/blocks.c), so that what is at hand is small. */
+   others.
+   Of many groups a saving is guessed by launches and bytes, and priced at the head of the queue; what was said of a pair stays while others merge into the
+   two, unless they bring them closer. They begin as cones (group/cones.c) and meet block by block (group/blocks.c), so that what is at hand is small. */
 #include "fusion/group/private.h"
 
 /* ---- heap ---- */

@@ -131,9 +131,9 @@ void group_add_panel(const fusion_context *c, const fusion_group *group, uint32_
   }
 }
 
-/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule/winograd.c). Vectors of an operand
-   that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a panel, where enough
-   rows share it, else for every term (contract/operands.c). */
+/* Winograd's transforms have vectors along the channels, whatever their result is turned to (schedule/winograd.c).
+   Vectors of an operand that is no constant, and whose neighbours do not lie beside each other, are put together lane by lane: once, in a
+   panel, where enough rows share it, else for every term (contract/operands.c). */
 void group_add_lane_operand(const fusion_context *c, const fusion_group *group, cost_work *w) {
   if (group->kind != GROUP_CONTRACT || !c->neighbours) return;
   const ir_node *n = ir_at(c->graph, group->hero);

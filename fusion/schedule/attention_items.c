@@ -1,9 +1,9 @@
 /* Attention with the state of one query in registers: extremum, sums, and the result in vectors along the values' width. Keys come in
    blocks of eight, or of sixteen where a read is a call that lanes share and queries have few registers: scores by vectors along the inner
-   axis, then weights with the keys of the block in lanes. Three uses: an item a query (lanes); one item a workgroup a query (explicit
-   vectors with few queries, as when decoding); the items of a workgroup share the keys of one query and combine their states at the end
-   (lanes with few queries), or those of a part of the keys, and a second kernel combines the parts (lanes with fewer queries than the
-   device has units, as when decoding). */
+   axis, then weights with the keys of the block in lanes.
+   Three uses: an item a query (lanes); one item a workgroup a query (explicit vectors with few queries, as when decoding); the items of a workgroup
+   share the keys of one query and combine their states at the end (lanes with few queries), or those of a part of the keys, and a second kernel combines
+   the parts (lanes with fewer queries than the device has units, as when decoding). */
 #include "fusion/schedule/attention_items.h"
 
 enum {

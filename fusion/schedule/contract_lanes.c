@@ -2,8 +2,9 @@
    columns; the items of a group, one for each lane, take neighbouring tiles of the columns and of all axes but the rows, flattened, so that
    the other operand is read at one address by all of them. Padded operands are read in place: what lies outside is selected away, whatever
    texel is read there; a buffer too large for a view of texels is read as storage, below the condition. Where all reads are of storage, a
-   tile has one vector, so that those of neighbouring items lie side by side. In: a contraction whose columns are a literal, at least a
-   vector of them, and with rows enough for its tile. Tails overlap the last whole tile, or reach past the end. */
+   tile has one vector, so that those of neighbouring items lie side by side.
+   In: a contraction whose columns are a literal, at least a vector of them, and with rows enough for its tile. Tails overlap the last whole
+   tile, or reach past the end. */
 #include "fusion/contract_private.h"
 
 enum { VECTOR = 4 };

@@ -1,8 +1,9 @@
 /* Where the conditions of an elementwise kernel's loads change: the seams of a concatenation, the borders of a pad. Between two of them
    every condition is decided, so that only what one part needs is computed there, and vectors stay whole where they were put together lane
    by lane (measured on PoCL: a rotary embedding 2.4 times as long; parts of three functions below each other three times the
-   multiply-adds). In: the space of the hero. Out: boxes of it, between the seams along its axes, and cuts of the rows of a box. What is not
-   found stays conditional, and right. */
+   multiply-adds).
+   In: the space of the hero. Out: boxes of it, between the seams along its axes, and cuts of the rows of a box. What is not found stays
+   conditional, and right. */
 #include "fusion/schedule/loop_private.h"
 #include "fusion/emit_private.h"
 

@@ -1,8 +1,8 @@
-/* A loop of kernels as one kernel, that does not end between trips (a persistent kernel; for recurrences: Diamos et al., Persistent RNNs,
-   ICML 2016). In: a loop of the plan whose steps are the last ones. Out: one step in their place, whose one workgroup goes through every
-   group of every step of every trip, with a barrier where a step needs what an earlier one stored; or the loop as it was, where something
-   is in the way or launches cost less than the rest of the device could do meanwhile. Where trips write a pair of buffers in turn, two
-   trips stand in the kernel's loop, each with its own of the two. */
+/* A loop of kernels as one kernel, that does not end between trips (a persistent kernel; for recurrences: Diamos et al., Persistent RNNs, ICML 2016).
+   In: a loop of the plan whose steps are the last ones. Out: one step in their place, whose one workgroup goes through every group of every
+   step of every trip, with a barrier where a step needs what an earlier one stored; or the loop as it was, where something is in the way or
+   launches cost less than the rest of the device could do meanwhile. Where trips write a pair of buffers in turn, two trips stand in the
+   kernel's loop, each with its own of the two. */
 #include "fusion/emit_private.h"
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"

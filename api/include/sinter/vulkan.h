@@ -1,11 +1,11 @@
 /* The Vulkan door: fused programs inside a frame that the host owns. The host has the instance, the device, the queues, the memory and the
    command buffers; Sinter appends dispatches to them, or only describes them. C99, C++11; include volk.h or your own Vulkan headers first if you use them.
 
-   What this library never does, here: allocate device memory, submit, wait, create a queue, a fence or a thread, transition an image
-   layout, transfer a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort. What a
-   call does is said beside it. Structs and arrays given are read during the call and copied where they are needed later (the handles in
-   them are borrowed); sizes are bytes, offsets count from the start of what they are an offset of. `record` and `binding_set` take no lock
-   and no memory; `record` calls only
+   What this library never does, here: allocate device memory, submit, wait, create a queue, a fence or a thread, transition an image layout, transfer
+   a queue family, link a vk* symbol (every entry point comes from the host), read the environment, print, abort.
+   What a call does is said beside it. Structs and arrays given are read during the call and copied where they are needed later (the handles
+   in them are borrowed); sizes are bytes, offsets count from the start of what they are an offset of. `record` and `binding_set` take no
+   lock and no memory; `record` calls only
      vkCmdBindPipeline, vkCmdBindDescriptorSets, vkCmdPushConstants, vkCmdDispatch, vkCmdPipelineBarrier,
      and on request vkCmdWriteTimestamp, vkCmdBegin/EndDebugUtilsLabelEXT, and vkCmdPushDescriptorSetKHR in place of vkCmdBindDescriptorSets.
    After `record` these are undefined: the compute pipeline, compute descriptor set 0, all push constants. Nothing else.
