@@ -11,13 +11,6 @@ void attempt_enter(conform_device *d, uint8_t phase) {
 
 /* ---- ports ---- */
 
-static uint64_t next_random(uint64_t *state) {
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static const double specials[] = {NAN, INFINITY, -INFINITY, -0.0, 0};
 enum { SPECIAL_EVERY = 41 }; /* a row or two of a small shape has none */
 
@@ -26,7 +19,7 @@ static bool is_weight(const char *name) { return name[0] == 'w' && (!name[1] || 
 
 /* The value of an element, by the port's name (calls.def) and the case's data. */
 static double value_of(source *s, const char *name, int32_t dtype) {
-  const uint64_t bits = next_random(&s->state);
+  const uint64_t bits = host_random(&s->state);
   const int64_t extent = strncmp(name, "i_", 2) ? 0 : s->symbols[name[2] == 'n' ? 0 : name[2] == 'm' ? 1 : 2];
   if (extent) return (double)(bits % (uint64_t)extent); /* graphs of files may have no such symbol */
   if (dtype == SNT_BOOL) return (double)(bits & 1);

@@ -1,7 +1,7 @@
 /* The conformance suite: cases made from the operator tables, run on any device in child processes, judged by the f64 reference.
    A case is six small numbers; its id names them (op.dtype.data.shape.context.path), its graph is text made from them, so a case that fails
    anywhere can be made again from its id alone. Case list: cases.c; grown graphs: grow*.c; pairs: pairs.c. One case: judge.c. Processes:
-   workers.c. Output: report.c, page.c. */
+   workers.c. Output: report.c, page.c, html.c. */
 #ifndef CONFORMANCE_CONFORM_H
 #define CONFORMANCE_CONFORM_H
 #include "ir/graph.h"
@@ -52,7 +52,7 @@ bool conform_case_graph(const conform_case *, conform_graph *);
 bool conform_cut(const char *text, char out[CONFORM_TEXT]);
 void conform_domain(const conform_case *, double *low, double *high); /* of real data */
 
-/* ---- graphs that no table names (grow*.c, pairs.c, graphs.c) ---- */
+/* ---- graphs that no table names (grow*.c, pairs.c, graphs.c, lists.c) ---- */
 /* The graph of a sequence of choices, one byte a decision: any bytes are a graph, fewer or smaller ones a simpler graph. False: it outgrew its text. */
 bool conform_grow(const uint8_t *choices, size_t count, conform_graph *);
 enum { CONFORM_CHOICES = 160 };
@@ -69,6 +69,7 @@ uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a
 bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);
 bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed, bool triples);
 bool conform_add_files(conform_list *, const char *path, snt_diag *);
+uint32_t conform_keep_file(const char *path, snt_diag *); /* its number; UINT32_MAX: it cannot be read, or is no graph that fits */
 const char *conform_file_name(uint32_t number);
 bool conform_file_graph(uint32_t number, conform_graph *);
 /* A graph read for a moment: forgotten again also where its text is none. */
@@ -153,7 +154,7 @@ uint32_t conform_run_all(const conform_run *, snt_diag *);
 /* Prints the simplest graph found that fails like the given grown case does; writes it into the folder `save`, if not null. */
 void conform_shrink(const conform_run *, const conform_case *, const char *save);
 
-/* ---- output (report.c, runs.c, page.c) ---- */
+/* ---- output (report.c, runs.c, page.c, html.c) ---- */
 typedef struct conform_excuse {
   char device[64], filter[CONFORM_ID], expiry[11], reason[160];
 } conform_excuse;

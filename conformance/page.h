@@ -1,4 +1,4 @@
-/* Runs read back for pages: families by runs, with counts and the largest ratios. Read by page.c, written as HTML (page.c) or as a table (table.c). */
+/* Runs read back for pages: families by runs, with counts and the largest ratios. Read by page.c, written as HTML (html.c) or as a table (table.c). */
 #ifndef CONFORMANCE_PAGE_H
 #define CONFORMANCE_PAGE_H
 #include "conformance/conform.h"

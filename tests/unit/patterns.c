@@ -182,13 +182,6 @@ static void check_count(const row *r) {
 
 /* ---- running ---- */
 
-static uint64_t next_random(uint64_t *state) { /* SplitMix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static void put_random(int32_t dtype, void *data, uint64_t i, uint64_t bits) {
   const float real = (float)((double)(bits >> 11) * 0x1p-52 - 1.0);
   uint32_t raw;
@@ -220,7 +213,7 @@ static bool make_ports(const snt_program *program, const int64_t *symbols, port 
     if (!p->data) return false;
     if (p->info.kind == SNT_PORT_OUTPUT) memset(p->data, 0xA5, p->bytes);
     for (uint64_t e = 0; p->info.kind != SNT_PORT_OUTPUT && e < elements; e++)
-      put_random(p->info.tensor.dtype, p->data, e, next_random(&seed));
+      put_random(p->info.tensor.dtype, p->data, e, host_random(&seed));
   }
   return true;
 }

@@ -50,6 +50,9 @@ void host_put_json(FILE *, const char *text, size_t most, const char *also);
 bool host_end_output(const char *program); /* the standard output has all of it; if not, says so on the standard error */
 snt_result host_fail(snt_diag *, snt_result, const char *stage, const char *format, ...);
 
+/* ---- numbers (host_random.c) ---- */
+uint64_t host_random(uint64_t *state); /* of a sequence that its first state, any number, decides */
+
 /* ---- a cache of compiled code in files (host_cache.c): the functions have the shape of snt_cache_io, `user` is the host_cache.
    Entries are checked (length, key, SHA-256) before a byte is given out; any doubt is a miss. Safe between threads and processes. ---- */
 typedef struct host_cache host_cache;

@@ -3,13 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t next_random(uint64_t *state) { /* SplitMix64 (Steele, Lea, Flood: OOPSLA 2014) */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static void put_element(tool_tensor *t, uint64_t i, uint64_t bits) {
   const float real = (float)((double)(bits >> 11) * 0x1p-52 - 1.0);
   const int32_t whole = (int32_t)(bits % 5);
@@ -37,7 +30,7 @@ static void put_element(tool_tensor *t, uint64_t i, uint64_t bits) {
 
 void tool_fill_random(tool_tensor *t, uint64_t seed) {
   uint64_t state = seed;
-  for (uint64_t i = 0; i < t->elements; i++) put_element(t, i, next_random(&state));
+  for (uint64_t i = 0; i < t->elements; i++) put_element(t, i, host_random(&state));
 }
 
 const char *tool_dtype_name(int32_t dtype) {
