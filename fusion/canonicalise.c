@@ -12,7 +12,6 @@ static double splat_value(const rebuild *r, uint32_t made, bool *found) {
 static uint32_t drop_identity(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   bool found;
-  if (n->op != IR_OP_mul && n->op != IR_OP_div && n->op != IR_OP_sub) return 0;
   const double neutral = n->op == IR_OP_sub ? 0 : 1;
   for (uint32_t side = n->op == IR_OP_mul ? 0 : 1; side < 2; side++)
     if (splat_value(r, r->args[side], &found) == neutral && found && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type))
@@ -23,7 +22,6 @@ static uint32_t drop_identity(rebuild *r) {
 /* A view or cast that changes nothing. */
 static uint32_t drop_view(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_reshape && n->op != IR_OP_broadcast && n->op != IR_OP_cast && n->op != IR_OP_slice && n->op != IR_OP_pad) return 0;
   const ir_tensor *operand = &ir_at(r->to, r->args[0])->type;
   if (operand->dtype != n->type.dtype || !ir_same_shape(operand, &n->type)) return 0;
   uint32_t count;
@@ -48,7 +46,7 @@ static uint32_t drop_view(rebuild *r) {
 /* reshape of reshape reads through. */
 static uint32_t merge_reshapes(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node), *inner = ir_at(r->to, r->args[0]);
-  if (n->op != IR_OP_reshape || n->arity != 1 || inner->op != IR_OP_reshape) return 0;
+  if (n->arity != 1 || inner->op != IR_OP_reshape) return 0;
   const uint32_t operand = ir_arg(r->to, r->args[0], 0);
   return rebuild_reshape(r, operand, n->type.rank, n->type.dims);
 }
@@ -57,7 +55,6 @@ static uint32_t merge_reshapes(rebuild *r) {
 static uint32_t gather_is_slice(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   expr_pool *x = r->to->pool;
-  if (n->op != IR_OP_gather) return 0;
   uint32_t index = r->args[1];
   const ir_tensor *data = &ir_at(r->to, r->args[0])->type;
   const ir_expr *dims = ir_at(r->to, index)->type.dims;
@@ -81,7 +78,7 @@ static uint32_t gather_is_slice(rebuild *r) {
 /* A splat needs no shape: pointwise operators take it as a scalar. */
 static uint32_t shrink_splat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->arity < 2 || n->op == IR_OP_custom) return 0;
+  if (n->arity < 2 || n->op == IR_OP_custom) return 0;
   uint32_t args[3];
   bool changed = false, shaped = false;
   for (uint32_t i = 0; i < n->arity; i++) {
@@ -108,7 +105,7 @@ static bool varies_along(const void *data, uint32_t bytes, int64_t outer, int64_
 /* A constant equal along an axis is one slice of it, broadcast: filters that are the same for every channel become a few literals. */
 static uint32_t shrink_const(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_const || r->from->consts.at[n->payload].kind != IR_CONST_DATA || n->type.rank == 0) return 0;
+  if (r->from->consts.at[n->payload].kind != IR_CONST_DATA || n->type.rank == 0) return 0;
   const uint8_t *data = r->from->consts.at[n->payload].data;
   const uint32_t bytes = ir_dtypes[n->type.dtype].bytes;
   for (uint32_t axis = 0; axis < n->type.rank; axis++) {
@@ -135,7 +132,7 @@ static uint32_t shrink_const(rebuild *r) {
 /* Data of one element is a splat. */
 static uint32_t splat_of_one(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_const || r->from->consts.at[n->payload].kind != IR_CONST_DATA) return 0;
+  if (r->from->consts.at[n->payload].kind != IR_CONST_DATA) return 0;
   for (uint32_t i = 0; i < n->type.rank; i++)
     if (n->type.dims[i] != 1) return 0;
   const void *data = r->from->consts.at[n->payload].data;
@@ -156,7 +153,7 @@ static uint32_t splat_of_one(rebuild *r) {
 static uint32_t nest_concat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   const uint32_t limit = r->c->options->profile->max_bindings, most = limit > 2 ? limit - 1 : 0;
-  if (n->op != IR_OP_concat || !most || n->arity <= most) return 0;
+  if (!most || n->arity <= most) return 0;
   const ir_expr axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
   const ir_attr_value attr = {IR_ATTR_axis, 1, &axis};
   uint32_t *parts = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity), count = 0;
@@ -194,7 +191,7 @@ static uint32_t turned_forwards(rebuild *r, uint32_t node, uint32_t axis) {
 /* Turned twice is not turned. */
 static uint32_t turn_back(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  const ir_expr *steps = n->op == IR_OP_slice ? ir_attr_ints(r->from, r->node, IR_ATTR_steps, NULL) : NULL;
+  const ir_expr *steps = ir_attr_ints(r->from, r->node, IR_ATTR_steps, NULL);
   const ir_tensor *operand = steps ? &ir_at(r->to, r->args[0])->type : NULL;
   int64_t step;
   for (uint32_t axis = 0; steps && axis < n->type.rank; axis++) {
@@ -208,7 +205,6 @@ static uint32_t turn_back(rebuild *r) {
 /* A scan of what runs backwards is the scan from the other end, backwards: its readers often turn it again. */
 static uint32_t scan_from_end(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (!(ir_ops[n->op].flags & IR_SCAN)) return 0;
   const ir_expr axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
   uint32_t args[2], count = 0;
   for (uint32_t i = 0; i < n->arity; i++)
@@ -314,8 +310,18 @@ static snt_result share_equal(fusion_context *c, bool *changed) {
   return SNT_OK;
 }
 
-static const rebuild_rule rules[] = {drop_identity, drop_view,    gather_is_slice, merge_reshapes, shrink_splat,
-                                     splat_of_one,  shrink_const, nest_concat,     turn_back,      scan_from_end};
+static const rebuild_rule rules[] = {
+    {drop_identity, .ops = {IR_OP_mul, IR_OP_div, IR_OP_sub}},
+    {drop_view, .ops = {IR_OP_reshape, IR_OP_broadcast, IR_OP_cast, IR_OP_slice, IR_OP_pad}},
+    {gather_is_slice, .ops = {IR_OP_gather}},
+    {merge_reshapes, .ops = {IR_OP_reshape}},
+    {shrink_splat, .flags = IR_POINTWISE},
+    {splat_of_one, .ops = {IR_OP_const}},
+    {shrink_const, .ops = {IR_OP_const}},
+    {nest_concat, .ops = {IR_OP_concat}},
+    {turn_back, .ops = {IR_OP_slice}},
+    {scan_from_end, .flags = IR_SCAN},
+};
 
 snt_result fusion_canonicalise(fusion_context *c, bool *changed) {
   bool folded = false, shared = false, widened = false;

@@ -62,7 +62,7 @@ static uint32_t settle(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   const fusion_options *o = r->c->options;
   snt_result *result = r->user;
-  if (*result != SNT_OK || (n->op != IR_OP_custom && n->op != IR_OP_opaque)) return 0;
+  if (*result != SNT_OK) return 0;
   const bool opaque = n->op == IR_OP_opaque, native = opaque || ir_attr_flag(r->from, r->node, IR_ATTR_native);
   const uint32_t printed = o->targets & ~(uint32_t)SNT_TARGET_HOST, have = targets_with_text(r->c, r->from, r->node);
   if (!printed) return r->args[0]; /* the interpreter's, or nobody's: what it means */
@@ -85,7 +85,7 @@ static uint32_t settle(rebuild *r) {
 }
 
 snt_result fusion_settle_custom(fusion_context *c, bool *changed) {
-  static const rebuild_rule rules[] = {settle};
+  static const rebuild_rule rules[] = {{settle, .ops = {IR_OP_custom, IR_OP_opaque}}};
   snt_result result = SNT_OK;
   bool any = false;
   for (uint32_t n = 1; n < c->graph->nodes.count && !any; n++)

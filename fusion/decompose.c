@@ -6,7 +6,6 @@
 /* window with padding = window of a padded value */
 static uint32_t split_padding(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_window) return 0;
   uint32_t count, high_count, attr_count = 0;
   const ir_expr *low = ir_attr_ints(r->from, r->node, IR_ATTR_low, &count),
                 *high = ir_attr_ints(r->from, r->node, IR_ATTR_high, &high_count);
@@ -29,6 +28,6 @@ static uint32_t split_padding(rebuild *r) {
   return rebuild_view(r, IR_OP_window, inner, attr_count, attrs);
 }
 
-static const rebuild_rule rules[] = {split_padding, rewrite_set_rows};
+static const rebuild_rule rules[] = {{split_padding, .ops = {IR_OP_window}}, {rewrite_set_rows, .ops = {IR_OP_scatter_set}}};
 
 snt_result fusion_decompose(fusion_context *c, bool *changed) { return fusion_rebuild(c, rules, IR_COUNT(rules), changed); }

@@ -34,7 +34,7 @@ typedef struct emit_memo {
 } emit_memo;
 typedef struct emit_index {
   ir_expr expression;
-  uint32_t value, depth;
+  uint32_t value, depth, next; /* next: an older one in its bucket */
 } emit_index;
 typedef struct emit_scalar {
   ir_expr expression;
@@ -65,8 +65,9 @@ typedef struct emit {
   IR_VEC(emit_memo) memos;
   IR_VEC(emit_index) indices;
   IR_VEC(uint32_t) open_ifs;
-  uint32_t buckets[EMIT_BUCKETS]; /* newest memo of each hash; UINT32_MAX: none */
+  uint32_t buckets[EMIT_BUCKETS], index_buckets[EMIT_BUCKETS]; /* newest memo, and index, of each hash; UINT32_MAX: none */
 } emit;
+static inline uint32_t *emit_index_bucket(emit *e, ir_expr expression) { return &e->index_buckets[(uint64_t)expression % EMIT_BUCKETS]; }
 
 /* ---- kernel and step ---- */
 /* Begins kernel `<kind>_<number>`; every output and input gets its memory on first use. */

@@ -56,7 +56,6 @@ static bool read_channels(const rebuild *r, uint32_t node, const ir_tensor *valu
 
 static bool read_factor(const rebuild *r, scaled *s, uint32_t *value) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_mul && n->op != IR_OP_div) return false;
   s->divides = n->op == IR_OP_div;
   for (uint32_t side = 2; side-- > (s->divides ? 1u : 0u);) {
     *value = ir_arg(r->from, r->node, 1 - side);
@@ -303,7 +302,7 @@ static uint32_t into_weights(rebuild *r) {
 static uint32_t merge_shifts(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   channels outer, inner;
-  for (uint32_t i = 0; n->op == IR_OP_add && i < 4; i++) {
+  for (uint32_t i = 0; i < 4; i++) {
     const uint32_t sum = ir_arg(r->from, r->node, 1 - i % 2), side = i / 2;
     if (ir_at(r->from, sum)->op != IR_OP_add || !read_channels(r, ir_arg(r->from, r->node, i % 2), &n->type, &outer)) continue;
     if (!only_reader(r, sum) || !read_channels(r, ir_arg(r->from, sum, side), &n->type, &inner)) continue;
@@ -324,12 +323,14 @@ static uint32_t merge_shifts(rebuild *r) {
   return 0;
 }
 
-static snt_result walk(fusion_context *c, rebuild_rule rule, bool *changed) {
+static const rebuild_rule scales = {into_weights, .ops = {IR_OP_mul, IR_OP_div}}, shifts = {merge_shifts, .ops = {IR_OP_add}};
+
+static snt_result walk(fusion_context *c, const rebuild_rule *rule, bool *changed) {
   const ir_graph *g = c->graph;
   fold_scale f = {.named = IR_NEW_ARRAY(c->arena, bool, g->nodes.count)};
   if (!f.named || !ir_find_uses(g, c->arena, &f.uses)) return ir_no_memory(c->diag, "scales");
   for (uint32_t i = 0; i < g->contract_values.count; i++) f.named[g->contract_values.at[i]] = true;
-  return fusion_rebuild_with(c, &rule, 1, &f, changed);
+  return fusion_rebuild_with(c, rule, 1, &f, changed);
 }
 
 /* Products whose weights are constants, and constants to scale them: else there is nothing to look for. */
@@ -345,7 +346,7 @@ static bool has_weights(const ir_graph *g) {
 snt_result fusion_fold_scale(fusion_context *c, bool *changed) {
   if (fusion_keeps_order(c->options) || c->options->weights || !has_weights(c->graph)) return SNT_OK;
   bool scaled = false;
-  SNT_TRY(walk(c, into_weights, &scaled));
+  SNT_TRY(walk(c, &scales, &scaled));
   *changed |= scaled;
-  return scaled ? walk(c, merge_shifts, changed) : SNT_OK;
+  return scaled ? walk(c, &shifts, changed) : SNT_OK;
 }

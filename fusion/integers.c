@@ -145,7 +145,7 @@ static uint32_t summed_as_floats(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   product p;
   uint32_t args[2];
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_I32 || !is_small(r->to, r->args[0]) || !is_small(r->to, r->args[1])) return 0;
+  if (n->type.dtype != SNT_I32 || !is_small(r->to, r->args[0]) || !is_small(r->to, r->args[1])) return 0;
   if (has_instruction(r) || !read_product(r, &p)) return 0;
   const double most[2] = {magnitude(r->to, r->args[0]), magnitude(r->to, r->args[1])};
   bool exact = p.terms * most[0] * most[1] <= most_exact;
@@ -165,7 +165,7 @@ static uint32_t summed_as_floats(rebuild *r) {
   return ir_add_cast(r->to, sums, SNT_I32);
 }
 
-static const rebuild_rule rules[] = {summed_as_floats};
+static const rebuild_rule rules[] = {{summed_as_floats, .ops = {IR_OP_contract}}};
 
 snt_result fusion_sum_as_floats(fusion_context *c, bool *changed) {
   const cost_profile *p = c->options->profile;

@@ -82,8 +82,7 @@ static uint32_t sink_pointwise(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   held h;
   bool found = false;
-  if (!(ir_ops[n->op].flags & IR_POINTWISE) || n->op == IR_OP_custom) return 0;
-  for (uint32_t i = 0; i < n->arity && !found; i++) found = look_through(r, r->args[i], &h);
+  for (uint32_t i = 0; n->op != IR_OP_custom && i < n->arity && !found; i++) found = look_through(r, r->args[i], &h);
   if (!found || h.rank != n->type.rank) return 0;
   uint32_t args[3];
   for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
@@ -93,9 +92,8 @@ static uint32_t sink_pointwise(rebuild *r) {
 /* pad and slice: lists by axis. */
 static uint32_t sink_by_axis(rebuild *r) {
   static const uint8_t keys[] = {IR_ATTR_high, IR_ATTR_low, IR_ATTR_sizes, IR_ATTR_starts, IR_ATTR_steps};
-  const ir_node *n = ir_at(r->from, r->node);
   held h;
-  if ((n->op != IR_OP_pad && n->op != IR_OP_slice) || !look_through(r, r->args[0], &h)) return 0;
+  if (!look_through(r, r->args[0], &h)) return 0;
   ir_expr lists[IR_COUNT(keys)][SNT_MAX_RANK];
   ir_attr_value moved[IR_COUNT(keys)];
   uint32_t used = 0, count;
@@ -113,7 +111,7 @@ static uint32_t sink_window(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   held h;
   uint32_t count;
-  if (n->op != IR_OP_window || !look_through(r, r->args[0], &h)) return 0;
+  if (!look_through(r, r->args[0], &h)) return 0;
   if (!ir_attr_ints(r->from, r->node, IR_ATTR_size, &count)) return 0;
   const uint32_t axis = (uint32_t)ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
   for (uint32_t i = 1; i < count; i++)
@@ -124,10 +122,9 @@ static uint32_t sink_window(rebuild *r) {
 }
 
 static uint32_t sink_reduce(rebuild *r) {
-  const ir_node *n = ir_at(r->from, r->node);
   held h;
   uint32_t count, kept = 0, perm[SNT_MAX_RANK];
-  if (!(ir_ops[n->op].flags & IR_REDUCE) || !look_through(r, r->args[0], &h)) return 0;
+  if (!look_through(r, r->args[0], &h)) return 0;
   const ir_expr *axes = ir_attr_ints(r->from, r->node, IR_ATTR_axes, &count);
   const bool keep = ir_attr_flag(r->from, r->node, IR_ATTR_keep);
   bool reduced[SNT_MAX_RANK] = {false};
@@ -148,7 +145,7 @@ static uint32_t sink_concat(rebuild *r) {
   held h;
   uint32_t args[16];
   uint32_t first = 0;
-  if (n->op != IR_OP_concat || n->arity > IR_COUNT(args)) return 0;
+  if (n->arity > IR_COUNT(args)) return 0;
   while (first < n->arity && !look_through(r, r->args[first], &h)) first++;
   if (first == n->arity) return 0;
   for (uint32_t i = 0; i < n->arity; i++) args[i] = follow(r, r->args[i], &h);
@@ -206,7 +203,7 @@ static uint32_t sink_reshape(rebuild *r) {
   axis_run runs[SNT_MAX_RANK];
   uint32_t at[SNT_MAX_RANK], perm[SNT_MAX_RANK], rank = 0;
   ir_expr dims[SNT_MAX_RANK];
-  if (n->op != IR_OP_reshape || !look_through(r, r->args[0], &h)) return 0;
+  if (!look_through(r, r->args[0], &h)) return 0;
   const ir_tensor from = ir_at(r->to, r->args[0])->type;
   const uint32_t count = find_runs(r->to->pool, &from, &n->type, runs);
   for (uint32_t k = 0; k < count; k++)
@@ -224,7 +221,7 @@ static uint32_t sink_broadcast(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   held h;
   ir_expr dims[SNT_MAX_RANK];
-  if (n->op != IR_OP_broadcast || !look_through(r, r->args[0], &h) || h.rank != n->type.rank) return 0;
+  if (!look_through(r, r->args[0], &h) || h.rank != n->type.rank) return 0;
   for (uint32_t i = 0; i < h.rank; i++) dims[h.perm[i]] = n->type.dims[i];
   const uint32_t made = rebuild_broadcast(r, h.inner, 0, NULL, h.rank, dims);
   return give(r, made, h.rank, h.perm);
@@ -383,7 +380,6 @@ static bool merge_pair(rebuild *r, product *p) {
 static uint32_t place_contract(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   product p;
-  if (n->op != IR_OP_contract) return 0;
   bool changed = read_product(r, &p), merged = false;
   const uint32_t few = changed ? few_channels(r, &p) : 0;
   if (few) return few;
@@ -480,8 +476,17 @@ static uint32_t convert_source(rebuild *r) {
   return made && mark(r, made) ? made : 0;
 }
 
-static const rebuild_rule rules[] = {convert_source, place_contract, sink_pointwise, sink_by_axis,  sink_window,
-                                     sink_reduce,    sink_concat,    sink_reshape,   sink_broadcast};
+static const rebuild_rule rules[] = {
+    {.make = convert_source},
+    {place_contract, .ops = {IR_OP_contract}},
+    {sink_pointwise, .flags = IR_POINTWISE},
+    {sink_by_axis, .ops = {IR_OP_pad, IR_OP_slice}},
+    {sink_window, .ops = {IR_OP_window}},
+    {sink_reduce, .flags = IR_REDUCE},
+    {sink_concat, .ops = {IR_OP_concat}},
+    {sink_reshape, .ops = {IR_OP_reshape}},
+    {sink_broadcast, .ops = {IR_OP_broadcast}},
+};
 
 /* Nodes come after what they read. */
 static void find_readers(const ir_graph *g, uint8_t *feeds) {

@@ -405,7 +405,7 @@ static bool pays(const product *p, uint32_t axis) {
 static uint32_t multiplied_as_bytes(rebuild *r) {
   product p = {.r = r, .node = ir_at(r->from, r->node)};
   const bool real = p.node->type.dtype == SNT_F32;
-  if (p.node->op != IR_OP_contract || (!real && p.node->type.dtype != SNT_I32) || (real && fusion_keeps_order(r->c->options))) return 0;
+  if ((!real && p.node->type.dtype != SNT_I32) || (real && fusion_keeps_order(r->c->options))) return 0;
   p.out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &p.out_rank);
   if (!find_sides(&p) || !read_terms(&p)) return 0;
   const words_labels labels = {p.labels[0], p.out, p.rank[0], p.out_rank};
@@ -421,7 +421,7 @@ static uint32_t multiplied_as_bytes(rebuild *r) {
   return sums && real ? scaled(&p, ir_add_cast(r->to, sums, SNT_F32)) : sums;
 }
 
-static const rebuild_rule rules[] = {multiplied_as_bytes};
+static const rebuild_rule rules[] = {{multiplied_as_bytes, .ops = {IR_OP_contract}}};
 
 snt_result fusion_multiply_bytes(fusion_context *c, bool *changed) {
   return words_are_wanted(c) ? fusion_rebuild(c, rules, IR_COUNT(rules), changed) : SNT_OK;

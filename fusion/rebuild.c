@@ -72,23 +72,40 @@ uint32_t rebuild_wide(rebuild *r, uint32_t node) {
   return below ? ir_add_retyped(r->to, node, &below) : 0;
 }
 
+/* The rules of a pass, a bit each for every operator that they have a word about: most have none about most nodes. */
+typedef struct rule_table {
+  const rebuild_rule *rules;
+  uint16_t of[IR_OP_COUNT];
+} rule_table;
+
+static void fill_table(rule_table *t, const rebuild_rule *rules, uint32_t rule_count) {
+  *t = (rule_table){.rules = rules};
+  for (uint32_t i = 0; i < rule_count; i++) {
+    const bool all = !rules[i].ops[0] && !rules[i].flags;
+    for (uint32_t k = 0; k < IR_COUNT(rules[i].ops); k++) t->of[rules[i].ops[k]] |= (uint16_t)(1u << i);
+    for (uint32_t op = 0; (all || rules[i].flags) && op < IR_OP_COUNT; op++)
+      if (all || ir_ops[op].flags & rules[i].flags) t->of[op] |= (uint16_t)(1u << i);
+  }
+}
+
 /* What the first rule that has a word about the node says; 0: none has. */
-static uint32_t rewrite_node(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
+static uint32_t rewrite_node(rebuild *r, const rule_table *t) {
   const ir_node *n = ir_at(r->from, r->node);
-  uint32_t made = 0;
-  for (uint32_t i = 0; i < n->arity && i < 16; i++) r->args[i] = r->map[ir_arg(r->from, r->node, i)];
-  for (uint32_t i = 0; i < rule_count && !made; i++) made = rules[i](r);
+  uint32_t made = 0, asked = t->of[n->op];
+  for (uint32_t i = 0; asked && i < n->arity && i < 16; i++) r->args[i] = r->map[ir_arg(r->from, r->node, i)];
+  for (uint32_t i = 0; asked >> i && !made; i++)
+    if (asked >> i & 1) made = t->rules[i].make(r);
   return made;
 }
 
 /* The first node that a rule replaces or adds something for. Up to there the new graph would be the old one, which stands for it: most passes have
    nothing to say of most graphs. */
-static uint32_t find_first(rebuild *r, const rebuild_rule *rules, uint32_t rule_count) {
+static uint32_t find_first(rebuild *r, const rule_table *t) {
   ir_graph same = *r->from;
   r->to = &same;
   for (r->node = 1; r->node < r->from->nodes.count; r->node++) {
     r->map[r->node] = r->node;
-    if (rewrite_node(r, rules, rule_count) || same.nodes.count > r->from->nodes.count || same.failed) break;
+    if (rewrite_node(r, t) || same.nodes.count > r->from->nodes.count || same.failed) break;
   }
   return r->node;
 }
@@ -116,7 +133,9 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
   rebuild r = {.c = c, .from = c->graph, .user = user};
   r.map = IR_NEW_ARRAY(c->arena, uint32_t, c->graph->nodes.count);
   if (!r.map) return ir_no_memory(c->diag, "canonicalise");
-  const uint32_t first = find_first(&r, rules, rule_count);
+  rule_table t;
+  fill_table(&t, rules, rule_count);
+  const uint32_t first = find_first(&r, &t);
   if (first == r.from->nodes.count) return SNT_OK;
   r.to = IR_NEW(c->arena, ir_graph);
   if (!r.to) return ir_no_memory(c->diag, "canonicalise");
@@ -125,7 +144,7 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
   r.to->bodies = c->graph->bodies;
   ir_graph_expect(r.to, r.from);
   for (r.node = 1; r.node < r.from->nodes.count && !r.to->failed; r.node++) {
-    const uint32_t made = r.node < first ? 0 : rewrite_node(&r, rules, rule_count);
+    const uint32_t made = r.node < first ? 0 : rewrite_node(&r, &t);
     r.changed |= made != 0;
     r.map[r.node] = made ? made : rebuild_copy(&r);
     if (r.map[r.node]) keep_identity(&r, r.map[r.node], r.node);

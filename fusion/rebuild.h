@@ -13,8 +13,11 @@ typedef struct rebuild {
   void *user;        /* of the pass */
   bool changed;
 } rebuild;
-/* Returns the new value for r->node, or 0 to copy it. */
-typedef uint32_t (*rebuild_rule)(rebuild *);
+/* What a pass has to say of nodes of some operators: those listed, those with one of the flags, or (neither) all. */
+typedef struct rebuild_rule {
+  uint32_t (*make)(rebuild *); /* returns the new value for r->node, or 0 to copy it */
+  uint8_t ops[5], flags;
+} rebuild_rule;
 snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, bool *changed);
 snt_result fusion_rebuild_with(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed);
 uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on it */

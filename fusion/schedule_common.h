@@ -34,6 +34,8 @@ uint32_t schedule_row_lanes(const fusion_context *,
 /* Can what is kept of a row lie near the items? Along the unit stride where there is such memory; across it where so many vectors of whole rows, whose length
    is known, stay in the near cache. */
 bool schedule_keeps_rows(const fusion_context *, const fusion_group *, uint32_t vectors);
+/* Is the node made of what a reduction of the group gives? What takes more than `steps` to follow is taken to be. */
+bool schedule_depends_on_reduction(const fusion_context *, const fusion_group *, uint32_t node, uint32_t *steps);
 void schedule_space_init(fusion_context *, schedule_space *, const ir_tensor *, uint32_t split);
 void schedule_space_split(fusion_context *, schedule_space *, uint32_t split);
 /* The smallest split of the space of `node`, or of a box of it, for which every load of every output is affine and unconditional along the columns; rank - 1 if

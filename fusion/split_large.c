@@ -112,9 +112,8 @@ static uint32_t gather_part(rebuild *r, const cut *c, int64_t first, uint32_t be
 }
 
 static uint32_t split_gather(rebuild *r) {
-  const ir_node *n = ir_at(r->from, r->node);
   cut c;
-  if (n->op != IR_OP_gather || !is_large(r, source_of(r, ir_arg(r->from, r->node, 0)))) return 0;
+  if (!is_large(r, source_of(r, ir_arg(r->from, r->node, 0)))) return 0;
   if (!plan_cut(r, source_of(r, ir_arg(r->from, r->node, 0)), (uint32_t)ir_attr_int(r->from, r->node, IR_ATTR_axis, 0), &c)) return 0;
   uint32_t made = 0;
   for (int64_t first = 0; first < c.rows; first += c.step)
@@ -158,7 +157,6 @@ static uint32_t product_of(rebuild *r, uint32_t side, uint32_t part, uint32_t ou
 }
 
 static uint32_t split_contract(rebuild *r) {
-  if (ir_at(r->from, r->node)->op != IR_OP_contract) return 0;
   const uint32_t side = is_large(r, source_of(r, ir_arg(r->from, r->node, 1))) ? 1 : 0, operand = ir_arg(r->from, r->node, side);
   uint32_t axis, out_axis, parts[MAX_PARTS], count = 0;
   cut c;
@@ -172,7 +170,7 @@ static uint32_t split_contract(rebuild *r) {
   return ir_add_node(r->to, IR_OP_concat, count, parts, 1, &(ir_attr_value){IR_ATTR_axis, 1, &joined}, NULL);
 }
 
-static const rebuild_rule rules[] = {split_gather, split_contract};
+static const rebuild_rule rules[] = {{split_gather, .ops = {IR_OP_gather}}, {split_contract, .ops = {IR_OP_contract}}};
 
 /* ---- what is left ---- */
 

@@ -102,7 +102,6 @@ static uint32_t to_byte(rebuild *r, uint32_t value, int32_t dtype) {
 
 static uint32_t cast_bytes(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_cast) return 0;
   const int32_t from = ir_at(r->from, ir_arg(r->from, r->node, 0))->type.dtype, to = n->type.dtype;
   if (!is_stored_only(from) && !is_stored_only(to)) return 0;
   if (from == to) return r->args[0];
@@ -112,7 +111,6 @@ static uint32_t cast_bytes(rebuild *r) {
 
 static uint32_t bitcast_bytes(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_bitcast) return 0;
   const int32_t from = ir_at(r->from, ir_arg(r->from, r->node, 0))->type.dtype, to = n->type.dtype;
   if (!is_stored_only(from) && !is_stored_only(to)) return 0;
   return as_type(r, IR_OP_bitcast, r->args[0], is_stored_only(to) ? SNT_U8 : to);
@@ -152,7 +150,6 @@ static uint32_t source_of_bytes(rebuild *r) {
   type.dtype = SNT_U8;
   if (n->op == IR_OP_input) return ir_add_input(r->to, ir_node_name(r->from, r->node), &type);
   if (n->op == IR_OP_state) return ir_add_state(r->to, ir_node_name(r->from, r->node), &type);
-  if (n->op != IR_OP_const) return 0;
   ir_const value = r->from->consts.at[n->payload];
   if (value.kind == IR_CONST_SPLAT) value.bits = (uint64_t)byte_of_literal(n->type.dtype, (int64_t)value.bits);
   if (value.kind == IR_CONST_NORMAL || value.kind == IR_CONST_UNIFORM)
@@ -160,7 +157,10 @@ static uint32_t source_of_bytes(rebuild *r) {
   return ir_add_const(r->to, &type, &value);
 }
 
-static const rebuild_rule rules[] = {cast_bytes, bitcast_bytes, source_of_bytes, move_bytes};
+static const rebuild_rule rules[] = {{cast_bytes, .ops = {IR_OP_cast}},
+                                     {bitcast_bytes, .ops = {IR_OP_bitcast}},
+                                     {source_of_bytes, .ops = {IR_OP_input, IR_OP_state, IR_OP_const}},
+                                     {.make = move_bytes}};
 
 snt_result fusion_store_bytes(fusion_context *c, bool *changed) {
   bool any = false;

@@ -17,7 +17,6 @@ static int64_t pick_parts(int64_t n, int64_t wanted) {
 /* A long reduction with few results: partial results of even parts, then a reduction of the parts. */
 static uint32_t in_two_stages(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_reduce_sum && n->op != IR_OP_reduce_prod && n->op != IR_OP_reduce_max && n->op != IR_OP_reduce_min) return 0;
   const ir_tensor *operand = &ir_at(r->to, r->args[0])->type;
   const cost_profile *p = r->c->options->profile;
   uint32_t count;
@@ -47,6 +46,6 @@ static uint32_t in_two_stages(rebuild *r) {
   return rebuild_reshape(r, whole, n->type.rank, n->type.dims);
 }
 
-static const rebuild_rule rules[] = {in_two_stages};
+static const rebuild_rule rules[] = {{in_two_stages, .ops = {IR_OP_reduce_sum, IR_OP_reduce_prod, IR_OP_reduce_max, IR_OP_reduce_min}}};
 
 snt_result fusion_reduce_in_stages(fusion_context *c, bool *changed) { return fusion_rebuild(c, rules, IR_COUNT(rules), changed); }

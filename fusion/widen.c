@@ -50,7 +50,7 @@ static bool has_columns(const rebuild *r, uint32_t side) {
 }
 
 static uint32_t widen_operands(rebuild *r) {
-  if (ir_at(r->from, r->node)->op != IR_OP_contract || !is_narrow(r, 0) || !is_narrow(r, 1)) return 0;
+  if (!is_narrow(r, 0) || !is_narrow(r, 1)) return 0;
   uint32_t args[2] = {r->args[0], r->args[1]};
   for (uint32_t side = 0; side < 2; side++)
     if (reads_texels(r->c) || has_columns(r, 1 - side)) args[side] = widened(r, side);
@@ -58,7 +58,7 @@ static uint32_t widen_operands(rebuild *r) {
   return rebuild_copy_of(r, r->node, args);
 }
 
-static const rebuild_rule rules[] = {widen_operands};
+static const rebuild_rule rules[] = {{widen_operands, .ops = {IR_OP_contract}}};
 
 snt_result fusion_widen_operands(fusion_context *c, bool *changed) {
   return schedule_is_explicit(c) || reads_texels(c) ? fusion_rebuild(c, rules, IR_COUNT(rules), changed) : SNT_OK;

@@ -58,7 +58,7 @@ static bool read_window(const rebuild *r, uint32_t node, conv *v) {
 static bool read_conv(rebuild *r, conv *v) {
   const ir_node *n = ir_at(r->from, r->node);
   uint32_t lhs_rank, rhs_rank, out_rank;
-  if (n->op != IR_OP_contract || n->type.rank != 4 || !read_window(r, r->args[0], v)) return false;
+  if (n->type.rank != 4 || !read_window(r, r->args[0], v)) return false;
   const ir_node *w = ir_at(r->to, r->args[1]);
   v->dtype = n->type.dtype;
   if (!ir_dtypes[v->dtype].is_float || v->dtype == SNT_F64) return false;
@@ -257,7 +257,7 @@ static uint32_t as_winograd(rebuild *r) {
   return crop(r, whole ? ir_add_cast(r->to, whole, v.dtype) : 0, ir_at(r->from, r->node)->type.dims);
 }
 
-static const rebuild_rule rules[] = {as_winograd};
+static const rebuild_rule rules[] = {{as_winograd, .ops = {IR_OP_contract}}};
 
 snt_result fusion_winograd(fusion_context *c, bool *changed) {
   if (!schedule_is_explicit(c) || !winograd_is_allowed(c)) return SNT_OK;

@@ -221,7 +221,7 @@ static uint32_t sums_of_words(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   words_labels l;
   uint32_t rank, axis;
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_I32) return 0;
+  if (n->type.dtype != SNT_I32) return 0;
   for (uint32_t o = 0; o < 2; o++)
     if (ir_at(r->to, r->args[o])->type.dtype != types[o]) return 0;
   l.own = ir_attr_ints(r->from, r->node, IR_ATTR_lhs, &l.rank), l.out = ir_attr_ints(r->from, r->node, IR_ATTR_out, &l.out_rank);
@@ -237,7 +237,7 @@ static uint32_t sums_of_words(rebuild *r) {
   return lhs ? ir_add_node(r->to, IR_OP_contract, 2, (uint32_t[]){lhs, rhs}, IR_COUNT(lists), lists, NULL) : 0;
 }
 
-static const rebuild_rule rules[] = {sums_of_words};
+static const rebuild_rule rules[] = {{sums_of_words, .ops = {IR_OP_contract}}};
 
 snt_result fusion_pack_words(fusion_context *c, bool *changed) {
   return words_are_wanted(c) ? fusion_rebuild(c, rules, IR_COUNT(rules), changed) : SNT_OK;

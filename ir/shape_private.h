@@ -14,7 +14,8 @@ typedef struct shape_query {
   const ir_tensor *given;
   snt_diag *diag;
   ir_tensor out;
-  ir_attr_value attr[IR_ATTR_COUNT]; /* key 0: absent */
+  uint64_t has; /* keys, a bit each: only theirs of what follows is set */
+  ir_attr_value attr[IR_ATTR_COUNT];
   ir_expr ints[IR_ATTR_COUNT][SHAPE_MAX_INTS];
 } shape_query;
 typedef snt_result (*shape_rule)(shape_query *);
@@ -31,7 +32,7 @@ const char *shape_name_type(shape_query *, const ir_tensor *);                 /
 const char *shape_name_dim(shape_query *, ir_expr);
 /* Stores a complete value; count at most SHAPE_MAX_INTS. */
 void shape_set(shape_query *, ir_attr_key, uint32_t count, const ir_expr *ints);
-static inline bool shape_has(const shape_query *q, ir_attr_key key) { return q->attr[key].key != 0; }
+static inline bool shape_has(const shape_query *q, ir_attr_key key) { return q->has >> key & 1; }
 snt_result shape_need(shape_query *, ir_attr_key);
 /* A list of exactly `count` entries; `otherwise` for each if the attribute is absent. */
 snt_result shape_list(shape_query *, ir_attr_key, uint32_t count, int64_t otherwise);

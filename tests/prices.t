@@ -109,6 +109,11 @@ END
 
 sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = tanh %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
 sub turned_beside { my ($more) = @_; return "graph \@g(%x: f32[784,64]) {\n  %a = add %x, 1.0\n  %t = transpose %a, perm=[1,0]\n  %y = floor %t\n  must_fuse %a, %y\n  return ${more}y=%y\n}\n" }
+sub vector_beside { return "graph \@g(%x: f32[512,512], %b: f32[512]) {\n  %t = tanh %b\n  %e = broadcast %t, shape=[512,512]\n  %p = mul %x, %e\n  %y = reduce.sum %p, axes=[1]\n  return y=%y\n}\n" }
+sub value_a_row { # of a square, whose rows are as many as their elements
+  my ($op) = @_;
+  return "graph \@g(%x: f32[512,512]) {\n  %s = reduce.sum %x, axes=[1]\n  %t = $op %s\n  %e = broadcast %t, axes=[0], shape=[512,512]\n  %y = mul %x, %e\n  must_fuse %s, %y\n  return y=%y\n}\n";
+}
 sub beside { return "graph \@g(%a: f32[128,128], %b: f32[128,128], %c: f32[128,128]) {\n  %y = matmul %a, %b\n  %z = sigmoid %c\n  return y=%y, z=%z\n}\n" }
 
 sub dear_product { my ($operands) = @_; return "graph \@g(%x: f32[256,256], %w: f32[256,256]) {\n  %e = exp %x\n  %y = matmul $operands\n  must_fuse %e, %y\n  return y=%y\n}\n" }
@@ -156,6 +161,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['each part that is joined loads its own operands there', 'lavapipe', butterflies(), four(join '', map { "  %p$_ = neg %x$_\n" } 0 .. 3), 1.25, 2.2],
   ['what is stored joined is read as any value', 'lavapipe', read_back('%j'), read_back('%z'), 0.95, 1.1],
   ['bytes are stored one by one there, and read by texels as words are', 'lavapipe', masked('u8', 262143), masked('i32', 262143), 0.75, 1.1],
+  ['one value a row is computed once a row, also of as many rows as elements', 'lavapipe', value_a_row('tanh'), value_a_row('abs'), 0.95, 1.1],
   ['but where they fill words, as which they are stored', 'lavapipe', masked('u8', 262144), masked('i32', 262144), 0.5, 0.7],
 );
 for my $p (@pairs) {
@@ -164,6 +170,11 @@ for my $p (@pairs) {
   my ($other) = price($without, $profile);
   my $ratio = $one / $other;
   ok($ratio >= $least && $ratio <= $most, sprintf '%s: %.2f and %.2f us', $what, $one, $other) or diag("$ratio, not from $least to $most");
+}
+for my $case (['lavapipe', 2], ['pocl', 1]) {
+  my ($profile, $count) = @$case;
+  my (undef, $kernels) = price(vector_beside(), $profile);
+  is($kernels, $count, "$profile: a vector beside rows " . ($count == 1 ? 'is made before the first of them' : 'would be made again by each, and is stored'));
 }
 my ($looked_up) = price(bits(1), 'wide');
 my ($computed) = price(bits(1), 'plain');

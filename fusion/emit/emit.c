@@ -109,7 +109,7 @@ emit *emit_begin(fusion_context *c, const fusion_group *group, const char *suffi
   *e = (emit){.c = c, .group = group, .g = c->graph, .x = c->graph->pool, .arena = c->arena, .k = k, .lanes = 1, .lane_var = UINT32_MAX};
   kir_init(k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
   k->mode = c->options->numerics;
-  for (uint32_t i = 0; i < EMIT_BUCKETS; i++) e->buckets[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < EMIT_BUCKETS; i++) e->buckets[i] = e->index_buckets[i] = UINT32_MAX;
   return e;
 }
 
@@ -194,7 +194,10 @@ static void forget(emit *e) {
     const emit_memo *m = &e->memos.at[--e->memos.count];
     e->buckets[m->hash % EMIT_BUCKETS] = m->next;
   }
-  while (e->indices.count && e->indices.at[e->indices.count - 1].depth > e->depth) e->indices.count--;
+  while (e->indices.count && e->indices.at[e->indices.count - 1].depth > e->depth) {
+    const emit_index *i = &e->indices.at[--e->indices.count];
+    *emit_index_bucket(e, i->expression) = i->next;
+  }
   while (e->stages.count && e->stages.at[e->stages.count - 1].depth > e->depth) e->stages.count--;
 }
 

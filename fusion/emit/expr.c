@@ -163,11 +163,13 @@ uint32_t emit_expr(emit *e, ir_expr expression) {
     e->failed = true;
     return 0;
   }
-  for (uint32_t i = e->indices.count; i-- > 0;)
+  uint32_t *bucket = emit_index_bucket(e, expression);
+  for (uint32_t i = *bucket; i != UINT32_MAX; i = e->indices.at[i].next)
     if (e->indices.at[i].expression == expression) return e->indices.at[i].value;
   const uint32_t value = put_expr(e, expression);
-  const emit_index entry = {expression, value, e->depth};
-  if (!IR_PUSH(e->arena, &e->indices, entry)) e->failed = true;
+  const emit_index entry = {expression, value, e->depth, *bucket};
+  if (IR_PUSH(e->arena, &e->indices, entry)) *bucket = e->indices.count - 1;
+  else e->failed = true;
   return value;
 }
 

@@ -2,9 +2,9 @@
 #include "fusion/group/private.h"
 
 static group_pair *place(const grouping *s, const pair_table *t, uint32_t producer, uint32_t consumer) {
-  const uint32_t mixed = group_mix(producer, consumer);
-  for (uint32_t step = 0;; step++) {
-    group_pair *at = &t->at[group_probe(s, t->size, mixed, consumer, step)];
+  group_probe probe = group_probe_first(s, t->size, group_mix(producer, consumer), consumer);
+  for (;; group_probe_next(&probe)) {
+    group_pair *at = &t->at[probe.at];
     if (!at->producer || (at->producer == producer + 1 && at->consumer == consumer + 1)) return at;
   }
 }

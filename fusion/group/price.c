@@ -173,10 +173,26 @@ static double sort_operations(const fusion_context *c, uint32_t node) {
   return A_COMPARISON * (double)(length < LONGEST ? length : LONGEST);
 }
 
+/* Where items share a row, how often a vector beside all rows is computed: once for each. 0: not here. */
+static double rows_beside(const fusion_context *c, const fusion_group *group) {
+  const bool rows = group->kind == GROUP_ROW || group->kind == GROUP_REDUCE;
+  if (!rows || schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return 0;
+  return group_reduces_rows(c->graph, group->hero) ? elements_of(c, group->hero) : 0;
+}
+
+/* What is one value a row is no such vector, in a square of rows either. */
+static bool lies_beside(const fusion_context *c, const fusion_group *group, uint32_t node) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  uint32_t steps = 64;
+  if (!t->rank || t->dims[t->rank - 1] == 1 || (group->kind == GROUP_REDUCE && node > group->hero)) return false;
+  return !schedule_depends_on_reduction(c, group, node, &steps);
+}
+
 static void add_operations(const fusion_context *c, const fusion_group *group, const member_times *m, const recompute *again,
                            cost_work *w) {
   const double items = elements_of(c, group->hero);
   const bool columns = group->kind == GROUP_REDUCE && m->lanes && !group_reduces_rows(c->graph, group->hero);
+  const double rows = rows_beside(c, group), vector = rows > 1 ? elements_of(c, ir_arg(c->graph, group->hero, 0)) / rows : 0;
   for (uint32_t i = 0; i < group->count; i++) {
     const uint32_t node = group->nodes[i];
     const fusion_facts *f = &c->facts[node];
@@ -187,6 +203,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (group->kind == GROUP_LOOP && times < needed) times = times_inlined(c, own, needed, m->lanes ? m->lanes[i] : FUSION_BESIDE);
     if (columns && m->lanes[i] == FUSION_SAME && node < group->hero)
       times *= c->options->profile->min_groups; /* a vector beside rows: each work-item has its own */
+    if (own == vector && lies_beside(c, group, node)) times *= rows;
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;

@@ -78,11 +78,15 @@ static inline uint32_t group_mix(uint32_t producer, uint32_t consumer) {
   return (uint32_t)((((uint64_t)producer << 32 | consumer) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 /* Where a table of `size` (a power of two) is looked in for an edge: first in a few places near those of edges near it in the graph, then anywhere. */
-static inline uint32_t group_probe(const grouping *s, uint32_t size, uint32_t mixed, uint32_t consumer, uint32_t step) {
-  enum { WINDOW = 1024, NEAR_STEPS = 8 };
-  const uint32_t near = (uint32_t)((uint64_t)consumer * size / s->c->graph->nodes.count) + (mixed & (WINDOW - 1));
-  return ((step < NEAR_STEPS ? near & ~(NEAR_STEPS - 1u) : mixed) + step) & (size - 1);
+typedef struct group_probe {
+  uint32_t at, mask, near, far; /* how many near places there are; where it goes on behind them */
+} group_probe;
+static inline group_probe group_probe_first(const grouping *s, uint32_t size, uint32_t mixed, uint32_t consumer) {
+  enum { WINDOW = 1024, NEAR_PLACES = 8 };
+  const uint32_t near = (uint32_t)((uint64_t)consumer * size / s->c->graph->nodes.count) + (mixed & (WINDOW - 1)), mask = size - 1;
+  return (group_probe){near & mask & ~(NEAR_PLACES - 1u), mask, NEAR_PLACES, mixed & mask};
 }
+static inline void group_probe_next(group_probe *p) { p->at = --p->near ? (p->at + 1) & p->mask : p->far; }
 
 typedef struct edge {
   double saving, rank;                  /* rank: in the queue */

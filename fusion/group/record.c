@@ -10,8 +10,9 @@ static bool same_edge(const fusion_decision *a, const fusion_decision *b) {
 /* Where the record of this edge is, or would be, in the table. */
 static group_known *find(const grouping *s, const fusion_decision *d) {
   const uint32_t mixed = group_mix(d->producer + d->form, d->consumer);
-  for (uint32_t step = 0;; step++) {
-    group_known *at = &s->known[group_probe(s, s->known_size, mixed, d->consumer, step)];
+  group_probe probe = group_probe_first(s, s->known_size, mixed, d->consumer);
+  for (;; group_probe_next(&probe)) {
+    group_known *at = &s->known[probe.at];
     if (at->decision && (at->mixed != mixed || !same_edge(&s->c->decisions.at[at->decision - 1], d))) continue;
     at->mixed = mixed;
     return at;

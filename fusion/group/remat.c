@@ -4,6 +4,7 @@
    them is compared with recomputing. A member that is recomputed is never an output: `recomputed` says so to group_find_ports. */
 #include "fusion/group/private.h"
 #include "fusion/schedule_common.h"
+#include <stddef.h>
 
 enum { MAX_READERS = 16, MAX_CONE = 64 };
 
@@ -12,8 +13,9 @@ typedef struct remat {
   uint32_t reader_count, cone_count;
   uint32_t version, bindings; /* bindings: of the group that could not be */
   double ns_before, ns_after, bytes_before, bytes_after;
+  fusion_group rest; /* of the owner, without what only the value needed; no members: it vanishes */
+  /* Lists, set as far as they are counted: */
   uint32_t readers[MAX_READERS], cone[MAX_CONE]; /* the cone in graph order */
-  fusion_group rest;                             /* of the owner, without what only the value needed; no members: it vanishes */
   fusion_group changed[MAX_READERS];
 } remat;
 
@@ -208,7 +210,8 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   grouping *s = &r->s;
   const fusion_context *c = s->c;
   ir_arena_rewind(&s->scratch, s->empty);
-  *m = (remat){.value = value, .owner = group_number(r, value)};
+  memset(m, 0, offsetof(remat, readers));
+  m->value = value, m->owner = group_number(r, value);
   const fusion_group *owner = &c->groups.at[m->owner];
   if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
   if (!add_readers(r, m, value, 0) || !m->reader_count || !add_cone(r, m, value)) return false;

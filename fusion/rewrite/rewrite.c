@@ -14,7 +14,7 @@
 static uint32_t axis_by_axis(rebuild *r) {
   static const uint8_t keys[] = {IR_ATTR_size, IR_ATTR_stride, IR_ATTR_dilation, IR_ATTR_low, IR_ATTR_high};
   const ir_node *n = ir_at(r->from, r->node);
-  if ((n->op != IR_OP_reduce_max && n->op != IR_OP_reduce_min) || ir_at(r->to, r->args[0])->op != IR_OP_window) return 0;
+  if (ir_at(r->to, r->args[0])->op != IR_OP_window) return 0;
   if (!schedule_is_explicit(r->c) || fusion_keeps_order(r->c->options)) return 0;
   const uint32_t window = r->args[0], rank = ir_at(r->to, window)->type.rank;
   uint32_t count, taken, unused;
@@ -236,7 +236,7 @@ static bool is_stencil(const rebuild *r, const matrix_vector *m) {
 static uint32_t sum_of_products(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   matrix_vector m;
-  if (n->op != IR_OP_contract || !is_short_float(n->type.dtype)) return 0;
+  if (!is_short_float(n->type.dtype)) return 0;
   for (uint32_t o = 0; o < 2; o++)
     if (!is_short_float(ir_at(r->to, r->args[o])->type.dtype)) return 0;
   bool found = false;
@@ -265,7 +265,7 @@ static uint32_t sum_of_products(rebuild *r) {
 static uint32_t steps_or_gates(rebuild *r) {
   const uint8_t op = ir_at(r->from, r->node)->op;
   if (op == IR_OP_contract) return rewrite_steps(r, find_uses(r), ((rewriting *)r->user)->steps);
-  return op == IR_OP_slice && r->c->is_body ? rewrite_gate(r, find_uses(r)) : 0;
+  return r->c->is_body ? rewrite_gate(r, find_uses(r)) : 0;
 }
 
 /* A square or a cube is products: within 1.5 units where pow promises 4, and special values are the same. */
@@ -273,14 +273,23 @@ static uint32_t power_is_products(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   const uint32_t x = r->args[0];
   double order;
-  if (n->op != IR_OP_pow || !ir_is_scalar_const(r->to, r->args[1], &order) || (order != 2 && order != 3)) return 0;
+  if (!ir_is_scalar_const(r->to, r->args[1], &order) || (order != 2 && order != 3)) return 0;
   if (ir_at(r->to, x)->type.rank != n->type.rank) return 0; /* one number, as often as there are exponents */
   const uint32_t square = ir_add2(r->to, IR_OP_mul, x, x);
   return order == 2 ? square : ir_add2(r->to, IR_OP_mul, square, x);
 }
 
-static const rebuild_rule rules[] = {steps_or_gates,        rewrite_tap_boxes,      rewrite_live_taps, axis_by_axis,     sum_of_products,
-                                     rewrite_words_product, rewrite_narrow_weights, power_is_products, rewrite_tap_order};
+static const rebuild_rule rules[] = {
+    {steps_or_gates, .ops = {IR_OP_contract, IR_OP_slice}},
+    {rewrite_tap_boxes, .ops = {IR_OP_contract}},
+    {rewrite_live_taps, .ops = {IR_OP_contract}},
+    {axis_by_axis, .ops = {IR_OP_reduce_max, IR_OP_reduce_min}},
+    {sum_of_products, .ops = {IR_OP_contract}},
+    {rewrite_words_product, .ops = {IR_OP_contract}},
+    {rewrite_narrow_weights, .ops = {IR_OP_contract}},
+    {power_is_products, .ops = {IR_OP_pow}},
+    {rewrite_tap_order, .ops = {IR_OP_contract}},
+};
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {
   rewriting own = {0};

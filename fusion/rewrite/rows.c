@@ -21,7 +21,6 @@ static bool is_number(const ir_graph *g, uint32_t node) {
 static bool read_set(const rebuild *r, set_rows *s) {
   const ir_node *n = ir_at(r->from, r->node);
   const expr_pool *x = r->to->pool;
-  if (n->op != IR_OP_scatter_set) return false;
   const ir_tensor *index = &ir_at(r->to, r->args[1])->type;
   s->axis = (uint32_t)ir_attr_int(r->from, r->node, IR_ATTR_axis, 0), s->rank = n->type.rank;
   if (index->rank != 1) return false;

@@ -163,7 +163,7 @@ static uint32_t product_of(rebuild *r, const boxes *x, const tap_box *b) {
 
 uint32_t rewrite_tap_boxes(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c)) return 0;
+  if (n->type.dtype != SNT_F32 || fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c)) return 0;
   for (uint32_t side = 0; side < 2; side++) {
     boxes x;
     if (!read_boxes(r, side, &x) || !pays(r, &x) || !rewrite_taps_finite(r, r->args[1 - side])) continue;

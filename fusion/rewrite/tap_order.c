@@ -34,7 +34,7 @@ static int32_t channel_axis(const rebuild *r, uint32_t side, const ir_expr *labe
 
 uint32_t rewrite_tap_order(rebuild *r) {
   static const ir_attr_key keys[2] = {IR_ATTR_lhs, IR_ATTR_rhs};
-  if (ir_at(r->from, r->node)->op != IR_OP_contract || !goes_through_local(r->c)) return 0;
+  if (!goes_through_local(r->c)) return 0;
   for (uint32_t side = 0; side < 2; side++) {
     uint32_t rank, args[2] = {r->args[0], r->args[1]};
     ir_expr perm[SNT_MAX_RANK], turned[SNT_MAX_RANK];

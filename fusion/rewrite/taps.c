@@ -125,7 +125,7 @@ bool rewrite_taps_finite(const rebuild *r, uint32_t node) {
 
 uint32_t rewrite_live_taps(rebuild *r) {
   taps t;
-  if (ir_at(r->from, r->node)->op != IR_OP_contract || fusion_keeps_order(r->c->options)) return 0;
+  if (fusion_keeps_order(r->c->options)) return 0;
   for (uint32_t side = 0; side < 2; side++) {
     if (!rewrite_read_taps(r, r->args[side], &t)) continue;
     const live l = find_all_live(&t);

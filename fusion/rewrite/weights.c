@@ -53,7 +53,7 @@ static void settle(rebuild *r, weights *w, uint32_t side) {
 uint32_t rewrite_narrow_weights(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   weights w = {{0}, {0}, false};
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32) return 0;
+  if (n->type.dtype != SNT_F32) return 0;
   for (uint32_t side = 0; side < 2; side++)
     if (ir_at(r->to, r->args[side])->type.dtype != SNT_F32) return 0;
   for (uint32_t side = 0; side < 2; side++) {

@@ -181,7 +181,7 @@ static uint32_t all_values(words *w, uint32_t node, uint32_t depth) {
 static bool is_row_product(const rebuild *r, ir_attr_value lists[4]) {
   static const ir_attr_key keys[4] = {IR_ATTR_dtype, IR_ATTR_lhs, IR_ATTR_out, IR_ATTR_rhs};
   const ir_node *n = ir_at(r->from, r->node);
-  if (n->op != IR_OP_contract || n->type.dtype != SNT_F32 || n->type.rank == SNT_MAX_RANK) return false;
+  if (n->type.dtype != SNT_F32 || n->type.rank == SNT_MAX_RANK) return false;
   for (uint32_t i = 0; i < 4; i++)
     lists[i] = (ir_attr_value){keys[i], 0, NULL}, lists[i].ints = ir_attr_ints(r->from, r->node, keys[i], &lists[i].count);
   const ir_attr_value *x = &lists[1], *out = &lists[2], *matrix = &lists[3];

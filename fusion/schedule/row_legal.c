@@ -2,15 +2,14 @@
 #include "fusion/schedule_common.h"
 #include "fusion/schedules.h"
 
-/* What takes more than `steps` to follow is taken to depend on one. */
-static bool depends_on_reduction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t *steps) {
+bool schedule_depends_on_reduction(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t *steps) {
   const ir_node *n = ir_at(c->graph, node);
   const bool member = fusion_group_has(group, node);
   if ((member && (ir_ops[n->op].flags & IR_REDUCE)) || !*steps) return true;
   --*steps;
   if (!member && !fusion_is_view(c->graph, node)) return false;
   for (uint32_t i = 0; i < n->arity; i++)
-    if (depends_on_reduction(c, group, ir_arg(c->graph, node, i), steps)) return true;
+    if (schedule_depends_on_reduction(c, group, ir_arg(c->graph, node, i), steps)) return true;
   return false;
 }
 
@@ -24,7 +23,7 @@ static bool crosses_rows(const fusion_context *c, const fusion_group *group, uin
   const ir_expr *own = ir_attr_ints(g, node, IR_ATTR_axes, &count);
   bool along = false;
   for (uint32_t i = 0; i < rank && rank < full->rank; i++) along |= axes >> (own ? (uint32_t)own[i] : full->rank - rank + i) & 1;
-  return along && depends_on_reduction(c, group, operand, &steps);
+  return along && schedule_depends_on_reduction(c, group, operand, &steps);
 }
 
 /* Is the list of integers something else than 0, or its place in the list of a transpose, on an axis along which rows follow each other? */
@@ -75,7 +74,7 @@ static bool moves_rows(const fusion_context *c, const fusion_group *group, uint3
   const ir_graph *g = c->graph;
   uint32_t steps = 128;
   while (is_movement(g, node)) {
-    if (may_move(g, node, full, axes) && depends_on_reduction(c, group, node, &steps)) return true;
+    if (may_move(g, node, full, axes) && schedule_depends_on_reduction(c, group, node, &steps)) return true;
     if (!fusion_is_view(g, node) || fusion_group_has(group, node)) return false;
     node = ir_arg(g, node, 0);
   }
@@ -85,7 +84,7 @@ static bool moves_rows(const fusion_context *c, const fusion_group *group, uint3
 /* Is the node, in any shape, a result of rows that is put elsewhere? */
 static bool may_read_two(const fusion_context *c, const fusion_group *group, uint32_t node) {
   uint32_t steps = 128;
-  return is_move(c->graph, node, 0) && depends_on_reduction(c, group, node, &steps);
+  return is_move(c->graph, node, 0) && schedule_depends_on_reduction(c, group, node, &steps);
 }
 
 bool schedule_row_accepts(const fusion_context *c, const fusion_group *group, const char **why_not) {

@@ -50,9 +50,9 @@ static bool is_name(const char *at, uint32_t length) {
 
 /* The text of an attribute of the query; null: there is none, or no memory. */
 static const char *text_of(shape_query *q, ir_attr_key key) {
-  const ir_expr *ints = q->attr[key].ints;
-  const ir_graph holder = {.ints = {.at = (ir_expr *)(uintptr_t)ints}};
-  return shape_has(q, key) ? ir_attr_text(&holder, &(ir_attr){.first = 0}, q->pool->arena) : NULL;
+  if (!shape_has(q, key)) return NULL;
+  const ir_graph holder = {.ints = {.at = (ir_expr *)(uintptr_t)q->attr[key].ints}};
+  return ir_attr_text(&holder, &(ir_attr){.first = 0}, q->pool->arena);
 }
 
 /* The operator's name, and as many names as its texts use. */

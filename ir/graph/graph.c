@@ -154,8 +154,9 @@ uint32_t ir_add_node(ir_graph *g, ir_op op, uint32_t arg_count, const uint32_t *
   snt_result result = shape_infer(&q, g, &desc, &diag);
   if (result != SNT_OK) return graph_mistake(g, result, "%s", diag.text);
   ir_node node = {.op = (uint16_t)op, .type = q.out, .attrs = g->attrs.count};
-  for (uint8_t key = 1; ir_ops[op].attrs >> key; key++) {
-    if (!q.attr[key].key) continue;
+  const uint64_t stored = q.has & ir_ops[op].attrs;
+  for (uint8_t key = 1; stored >> key; key++) {
+    if (!(stored >> key & 1)) continue;
     if (!graph_put_attr(g, key, q.attr[key].count, q.attr[key].ints)) return 0;
     node.attr_count++;
   }

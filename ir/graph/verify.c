@@ -80,10 +80,10 @@ static bool check_references(verifier *v, uint32_t n) {
 static void check_complete(verifier *v, uint32_t n, const shape_query *q) {
   const ir_graph *g = v->g;
   const ir_node *node = ir_at(g, n);
-  const uint64_t takes = ir_ops[node->op].attrs;
   uint32_t next = 0;
-  for (uint32_t key = 1; takes >> key; key++) {
-    if (!q->attr[key].key) continue;
+  const uint64_t stored = q->has & ir_ops[node->op].attrs;
+  for (uint32_t key = 1; stored >> key; key++) {
+    if (!(stored >> key & 1)) continue;
     const ir_attr *attr = next < node->attr_count ? &g->attrs.at[node->attrs + next++] : NULL;
     bool same = attr && attr->key == key && attr->count == q->attr[key].count;
     for (uint32_t i = 0; same && i < attr->count; i++) same = g->ints.at[attr->first + i] == q->attr[key].ints[i];

@@ -188,11 +188,22 @@ uint32_t kir_number_regions(const kir_kernel *k, uint32_t *row_of) {
   return count;
 }
 
-static void clobber(const kir_kernel *k, const kir_regions *r, const uint32_t *row_of, uint32_t at, uint32_t memory, kir_bits_table *out) {
+typedef struct clobbering {
+  const kir_kernel *k;
+  const kir_regions *r;
+  const uint32_t *row_of;
+  kir_bits_table *out, written; /* written: the memory itself, in the innermost region */
+} clobbering;
+
+static void clobber(clobbering *c, uint32_t at, uint32_t memory) {
+  const kir_kernel *k = c->k;
+  const uint32_t innermost = c->r->parent[at] ? c->row_of[c->r->parent[at]] : 0;
+  if (kir_bits_get(&c->written, innermost, memory)) return;
+  kir_bits_set(&c->written, innermost, memory);
   for (uint32_t m = 0; m < k->memories.count; m++) {
     if (!kir_may_alias(k, memory, m)) continue;
-    for (uint32_t region = r->parent[at];; region = r->parent[region]) {
-      kir_bits_set(out, region ? row_of[region] : 0, m);
+    for (uint32_t region = c->r->parent[at];; region = c->r->parent[region]) {
+      kir_bits_set(c->out, region ? c->row_of[region] : 0, m);
       if (!region) break;
     }
   }
@@ -200,14 +211,16 @@ static void clobber(const kir_kernel *k, const kir_regions *r, const uint32_t *r
 
 bool kir_find_clobbers(const kir_kernel *k, const kir_regions *r, const uint32_t *row_of, uint32_t rows, ir_arena *arena,
                        kir_bits_table *out) {
-  if (!kir_bits_init(out, arena, rows + 1, k->memories.count)) return false;
+  clobbering c = {k, r, row_of, out, {0}};
+  if (!kir_bits_init(out, arena, rows + 1, k->memories.count) || !kir_bits_init(&c.written, arena, rows + 1, k->memories.count))
+    return false;
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
     const uint32_t written = kir_written_memory(in);
-    if (written) clobber(k, r, row_of, i, written - 1, out);
+    if (written) clobber(&c, i, written - 1);
     if (in->op != KIR_barrier && in->op != KIR_sg_barrier && in->op != KIR_async_wait) continue;
     for (uint32_t m = 0; m < k->memories.count; m++)
-      if (k->memories.at[m].space != KIR_PRIVATE && !kir_mem_is_ro(k, m)) clobber(k, r, row_of, i, m, out);
+      if (k->memories.at[m].space != KIR_PRIVATE && !kir_mem_is_ro(k, m)) clobber(&c, i, m);
   }
   return true;
 }

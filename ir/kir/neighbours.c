@@ -13,19 +13,18 @@ typedef struct joining {
   uint32_t *vector; /* by first: what is read, 0: not yet */
 } joining;
 
-static bool may_join(const joining *j, uint32_t i) {
-  const kir_inst *in = kir_at(j->c.in, i);
+static bool may_join(const kir_kernel *k, uint32_t i) {
+  const kir_inst *in = kir_at(k, i);
   if (in->op != KIR_load || in->type.lanes != 1 || in->arg_count != 1) return false;
-  const kir_memory *m = &j->c.in->memories.at[in->index];
-  return m->space == KIR_GLOBAL && kir_same(m->type, in->type) && ir_dtypes[in->type.base].bytes == WORD &&
-         kir_mem_is_ro(j->c.in, in->index);
+  const kir_memory *m = &k->memories.at[in->index];
+  return m->space == KIR_GLOBAL && kir_same(m->type, in->type) && ir_dtypes[in->type.base].bytes == WORD && kir_mem_is_ro(k, in->index);
 }
 
 static void find_runs(joining *j) {
   uint32_t run = 1;
   for (uint32_t i = 1; i < j->c.in->insts.count; i++) {
     if (kir_ops[kir_at(j->c.in, i)->op].flags & KIR_REGION) run++;
-    j->run[i] = may_join(j, i) ? run : 0;
+    j->run[i] = may_join(j->c.in, i) ? run : 0;
   }
 }
 
@@ -68,8 +67,10 @@ static void read_element(joining *j, uint32_t i) {
 
 /* Where vectors must be aligned, lanes are items; processors, whose vectors are the kernel's own, broadcast an element as they read it. */
 bool kir_joins_neighbours(const kir_kernel *k, const kir_caps *caps) {
-  (void)k;
-  return (caps->aligned_vectors || caps->max_lanes == 1) && caps->vector_memory >= WORD * WIDEST;
+  bool found = false;
+  if (!(caps->aligned_vectors || caps->max_lanes == 1) || caps->vector_memory < WORD * WIDEST) return false;
+  for (uint32_t i = 1; i < k->insts.count && !found; i++) found = kir_at(k, i)->align >= 2 * WORD && may_join(k, i);
+  return found;
 }
 
 snt_result kir_pass_neighbours(const kir_kernel *in, kir_kernel *out, const kir_caps *caps, snt_diag *diag) {

@@ -37,6 +37,7 @@ const char *shape_name_dim(shape_query *q, ir_expr dim) {
 /* ---- attributes ---- */
 void shape_set(shape_query *q, ir_attr_key key, uint32_t count, const ir_expr *ints) {
   if (count) memmove(q->ints[key], ints, count * sizeof *ints);
+  q->has |= UINT64_C(1) << key;
   q->attr[key] = (ir_attr_value){.key = (uint8_t)key, .count = count, .ints = q->ints[key]};
 }
 

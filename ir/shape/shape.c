@@ -40,6 +40,7 @@ static snt_result read_attr(shape_query *q, const ir_attr_value *a) {
   if (shape_has(q, a->key)) return shape_fail(q, "attribute %s is given twice", info->name);
   if (info->kind == IR_KIND_TEXT) { /* long: the caller's numbers as they are */
     if (!ir_text_attr_fits(a->ints, a->count)) return shape_fail(q, "attribute %s is no text", info->name);
+    q->has |= UINT64_C(1) << a->key;
     q->attr[a->key] = *a;
     return SNT_OK;
   }
@@ -80,7 +81,7 @@ static snt_result check_arity(shape_query *q) {
 }
 
 snt_result shape_infer(shape_query *q, const ir_graph *g, const ir_node_desc *node, snt_diag *diag) {
-  memset(q->attr, 0, sizeof q->attr);
+  q->has = 0;
   memset(&q->out, 0, sizeof q->out);
   q->g = g, q->pool = g->pool, q->op = node->op, q->arg_count = node->arg_count, q->args = node->args, q->given = node->given,
   q->diag = diag;
