@@ -210,7 +210,7 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   ir_arena_rewind(&s->scratch, s->empty);
   *m = (remat){.value = value, .owner = group_number(r, value)};
   const fusion_group *owner = &c->groups.at[m->owner];
-  if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
+  if (s->storage[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
   if (!add_readers(r, m, value, 0) || !m->reader_count || !add_cone(r, m, value)) return false;
   sort_cone(m);
   for (uint32_t i = 0; i <= m->reader_count; i++) {
