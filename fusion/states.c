@@ -58,9 +58,7 @@ static bool reads(const fusion_group *group, uint32_t node) {
 }
 
 /* Tails overlap: some elements are computed and stored twice. */
-static bool stores_again(const fusion_group *group) {
-  return group->kind == GROUP_CONTRACT || group->kind == GROUP_WINDOW || group->kind == GROUP_ATTENTION;
-}
+static bool stores_again(const fusion_group *group) { return group->kind == GROUP_CONTRACT || group->kind == GROUP_ATTENTION; }
 
 static bool fits_in_place(fusion_context *c, const ir_update *u) {
   const uint32_t owner = c->group_of[u->value];
