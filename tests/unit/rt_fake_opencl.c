@@ -530,6 +530,17 @@ static void check_near(const rt_code *code) {
   rt_close_device(device);
 }
 
+/* The first device of a family has its name, the others their numbers. */
+static void check_selectors(void) {
+  const snt_host_alloc alloc = {NULL, count_acquire, count_release};
+  rt_device_desc all[2];
+  uint32_t listed = 0;
+  fake.platform = "rusticl", fake.cpu = true, fake.near = true, ours.live = 0;
+  tap_ok(rt_opencl.enumerate(&alloc, &listed, all, 2) == SNT_OK && ours.live == 0, "two devices of a family");
+  tap_ok(listed == 2 && !strcmp(all[0].selector, "opencl:rusticl") && !strcmp(all[1].selector, "opencl:1"), "are told apart");
+  fake.near = false;
+}
+
 /* Each part of a buffer that kernels are given is an object that is made once, however many there are. */
 static void check_parts(const rt_code *code) {
   enum { PARTS = 100, STEP = 1024 };
@@ -577,6 +588,7 @@ int main(void) {
   fail_each(&code.code, "rusticl", true);
   fail_each(&code.code, "some other driver", false);
   for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);
+  check_selectors();
   check_parts(&code.code);
   check_times();
   check_dots(&code.code);
