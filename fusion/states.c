@@ -57,9 +57,9 @@ static bool reads(const fusion_group *group, uint32_t node) {
   return false;
 }
 
-/* Tails overlap: some elements are computed and stored twice. */
-static bool stores_again(const fusion_group *group) {
-  return group->kind == GROUP_CONTRACT || group->kind == GROUP_WINDOW || group->kind == GROUP_ATTENTION;
+/* Tails overlap: some elements are computed and stored twice. Of a window on lanes the last vector of a row reads on into the next, which is another item's. */
+static bool reaches_others(const fusion_context *c, const fusion_group *group) {
+  return group->kind == GROUP_CONTRACT || group->kind == GROUP_ATTENTION || (group->kind == GROUP_WINDOW && !schedule_is_explicit(c));
 }
 
 static bool fits_in_place(fusion_context *c, const ir_update *u) {
@@ -68,7 +68,7 @@ static bool fits_in_place(fusion_context *c, const ir_update *u) {
   for (uint32_t i = 0; i < c->order_count; i++) {
     const fusion_group *group = &c->groups.at[c->order[i]];
     const bool own = c->order[i] + 1 == owner;
-    if (reads(group, u->state) && (own ? stores_again(group) || !reads_aligned(c, group, u) : stored)) return false;
+    if (reads(group, u->state) && (own ? reaches_others(c, group) || !reads_aligned(c, group, u) : stored)) return false;
     stored |= own;
   }
   return stored;

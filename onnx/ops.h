@@ -96,7 +96,7 @@ bool onnx_compress_by_data(onnx_call *, uint32_t x, uint32_t axis);
 /* ---- ops/ml.c: what operators of ai.onnx.ml share ---- */
 enum { ONNX_MOST_REALS = 1 << 24 };
 void *onnx_room(onnx_call *, size_t count, size_t size); /* for so many and one more, in the graph's arena */
-/* Floats, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
+/* A list of numbers, or a tensor by the same name or with _as_tensor behind it; count 0: not given. False after refusing. */
 bool onnx_reals(onnx_call *, const char *name, double **out, uint32_t *count);
 uint32_t onnx_vector(onnx_call *, int32_t dtype, uint32_t count, const double *values);
 uint32_t onnx_transformed(onnx_call *, uint32_t y,

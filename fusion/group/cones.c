@@ -19,7 +19,7 @@ static bool is_pointwise(const grouping *s, uint32_t node) {
 static uint32_t root_of_readers(const grouping *s, const uint32_t *roots, uint32_t node) {
   const fusion_context *c = s->c;
   uint32_t root = 0;
-  if (s->is_stored[node] || s->uses.is_output[node]) return 0;
+  if (s->storage[node] || s->uses.is_output[node]) return 0;
   for (uint32_t u = s->uses.first[node]; u < s->uses.first[node + 1]; u++) {
     const uint32_t user = s->uses.user[u];
     if (!s->needed[user]) continue;
@@ -85,7 +85,7 @@ static bool join_first_reader(group_run *r, uint32_t a) {
   fusion_group fused;
   for (uint32_t i = 0; i < group->output_count; i++) {
     const uint32_t node = group->outputs[i];
-    if (s->is_stored[node] == GROUP_STORED_APART) return true;
+    if (s->storage[node] == GROUP_STORED_APART) return true;
     find_first_reader(s, a, node, 0, &first);
   }
   if (!first || !group_in_block(r, first - 1) || !may_join(r, group, &s->c->groups.at[first - 1])) return true;

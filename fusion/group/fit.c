@@ -13,7 +13,7 @@ typedef struct base_list {
   uint32_t count, at[MOST_BASES];
 } base_list;
 
-static bool is_read(const grouping *s, uint32_t node) { return s->is_stored[node] || !fusion_is_view(s->c->graph, node); }
+static bool is_read(const grouping *s, uint32_t node) { return s->storage[node] || !fusion_is_view(s->c->graph, node); }
 
 /* The buffers below: each once; scalar constants are none. */
 static void add_bases(base_list *l, uint32_t node, uint32_t depth) {
@@ -65,7 +65,7 @@ static void store_until_bound(grouping *s, uint32_t node) {
     uint32_t width = 1;
     const uint32_t view = widest_view(s, node, limit - 1, 0, &width);
     if (!view) break; /* the node itself has more operands: fission says so */
-    s->is_stored[view] = 1;
+    s->storage[view] = GROUP_STORED;
   }
 }
 
@@ -76,7 +76,7 @@ static void store_joins(grouping *s, uint32_t concat) {
     const uint32_t below = find_concat(s, ir_arg(s->c->graph, concat, i), true);
     if (!below) continue;
     store_until_bound(s, below);
-    s->is_stored[below] = GROUP_STORED_APART;
+    s->storage[below] = GROUP_STORED_APART;
   }
 }
 
@@ -90,7 +90,7 @@ bool group_store_wide_views(grouping *s) {
       ways[n] += is_read(s, operand) ? 1 : ways[operand];
     }
     if (ways[n] >= MOST_WAYS && ir_at(g, n)->op == IR_OP_concat) store_joins(s, n), ways[n] = ir_at(g, n)->arity;
-    if (s->needed[n] && ways[n] + 1 > limit && (s->is_stored[n] || !fusion_is_free(g, n))) store_until_bound(s, n);
+    if (s->needed[n] && ways[n] + 1 > limit && (s->storage[n] || !fusion_is_free(g, n))) store_until_bound(s, n);
   }
   return ways != NULL;
 }
@@ -160,8 +160,8 @@ static double picked_ns(const grouping *s, uint32_t gather, uint32_t concat) {
 
 static void store_table(grouping *s, uint32_t gather) {
   const uint32_t table = ir_arg(s->c->graph, gather, 0), concat = picked_concat(s->c->graph, gather);
-  if (!is_read(s, table) && rows_ns(s, gather) > store_ns(s, table)) s->is_stored[table] = 1;
-  if (concat && picked_ns(s, gather, concat) > store_ns(s, concat)) s->is_stored[concat] = GROUP_STORED_APART;
+  if (!is_read(s, table) && rows_ns(s, gather) > store_ns(s, table)) s->storage[table] = GROUP_STORED;
+  if (concat && picked_ns(s, gather, concat) > store_ns(s, concat)) s->storage[concat] = GROUP_STORED_APART;
 }
 
 /* What each trip would compute again. */
@@ -169,7 +169,7 @@ static void store_tables(grouping *s, uint32_t loop) {
   const ir_graph *g = s->c->graph;
   for (uint32_t i = 0; i < ir_at(g, loop)->arity; i++) {
     const uint32_t from = fusion_through_views(g, ir_arg(g, loop, i));
-    if (fusion_is_table(g, loop, i) && !(ir_ops[ir_at(g, from)->op].flags & IR_SOURCE)) s->is_stored[from] = 1;
+    if (fusion_is_table(g, loop, i) && !(ir_ops[ir_at(g, from)->op].flags & IR_SOURCE)) s->storage[from] = GROUP_STORED;
   }
 }
 
@@ -185,7 +185,7 @@ void group_store_dear_views(grouping *s) {
       const uint32_t concat = find_concat(s, ir_arg(g, n, o), transform);
       if (!concat) continue;
       const double dear = transform ? transform_ns(s, n, concat) : parts_ns(s, n, concat);
-      if (dear > store_ns(s, concat)) s->is_stored[concat] = 1;
+      if (dear > store_ns(s, concat)) s->storage[concat] = GROUP_STORED;
     }
   }
 }

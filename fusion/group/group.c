@@ -333,11 +333,11 @@ void group_run_queue(group_run *r) {
 
 static void mark_stored(grouping *s) {
   const ir_graph *g = s->c->graph;
-  for (uint32_t i = 0; i < g->outputs.count; i++) s->needed[g->outputs.at[i].node] = s->is_stored[g->outputs.at[i].node] = 1;
-  for (uint32_t i = 0; i < g->updates.count; i++) s->needed[g->updates.at[i].value] = s->is_stored[g->updates.at[i].value] = 1;
+  for (uint32_t i = 0; i < g->outputs.count; i++) s->needed[g->outputs.at[i].node] = s->storage[g->outputs.at[i].node] = GROUP_STORED;
+  for (uint32_t i = 0; i < g->updates.count; i++) s->needed[g->updates.at[i].value] = s->storage[g->updates.at[i].value] = GROUP_STORED;
   for (uint32_t i = 0; i < g->contracts.count; i++) {
     const ir_contract *k = &g->contracts.at[i];
-    for (uint32_t v = 0; k->kind == IR_KEEP && v < k->count; v++) s->is_stored[g->contract_values.at[k->first + v]] = 1;
+    for (uint32_t v = 0; k->kind == IR_KEEP && v < k->count; v++) s->storage[g->contract_values.at[k->first + v]] = GROUP_STORED;
   }
   for (uint32_t n = g->nodes.count; n-- > 1;) /* operands come before their users */
     for (uint32_t i = 0; s->needed[n] && i < ir_at(g, n)->arity; i++) s->needed[ir_arg(g, n, i)] = 1;
@@ -381,8 +381,7 @@ static bool is_member(const group_run *r, uint32_t node) {
   const ir_graph *g = r->s.c->graph;
   const uint16_t op = ir_at(g, node)->op;
   if (!r->s.needed[node]) return false;
-  const bool source = (ir_ops[op].flags & IR_SOURCE) != 0,
-             stored = r->s.is_stored[node] && (!source || op == IR_OP_iota || op == IR_OP_dim);
+  const bool source = (ir_ops[op].flags & IR_SOURCE) != 0, stored = r->s.storage[node] && (!source || op == IR_OP_iota || op == IR_OP_dim);
   return stored || !fusion_is_free(g, node);
 }
 
@@ -463,7 +462,7 @@ static bool run_init(group_run *r, fusion_context *c) {
   s->empty = ir_arena_here(&s->scratch);
   c->group_of = s->group_of = IR_NEW_ARRAY(c->arena, uint32_t, n);
   c->buffers = IR_NEW_ARRAY(c->arena, uint32_t, n);
-  s->is_stored = IR_NEW_ARRAY(c->arena, uint8_t, n);
+  s->storage = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->needed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->recomputed = IR_NEW_ARRAY(c->arena, uint8_t, n);
   s->place = IR_NEW_ARRAY(c->arena, group_place, n);

@@ -18,14 +18,15 @@ typedef struct group_spare group_spare; /* a list that is free */
 typedef struct group_place {
   uint32_t level, mark;
 } group_place;
-enum { GROUP_STORED_APART = 2 }; /* and no kernel that makes the node reads it */
+/* Whether a node must have a buffer: an output, an update, what is kept, what a group that cannot inline it reads; APART: and no kernel that makes it reads it. */
+enum { GROUP_INLINE, GROUP_STORED, GROUP_STORED_APART };
 typedef struct grouping {
   fusion_context *c;
   ir_uses uses;
   IR_VEC(uint32_t) reads; /* of the union at hand */
   IR_VEC(uint32_t) stack; /* of groups: of the walk at hand */
   uint32_t *group_of;     /* = c->group_of */
-  uint8_t *is_stored;     /* node must have a buffer: output, update, keep, read by a group that cannot inline it; or GROUP_STORED_APART */
+  uint8_t *storage;       /* per node: GROUP_INLINE .. */
   uint8_t *kinds;         /* per node: group_kind_of_node */
   uint8_t *needed;        /* nodes that an output or update needs */
   uint8_t *recomputed;    /* members of every group that reads them: never an output */

@@ -213,7 +213,7 @@ static bool build(group_run *r, uint32_t value, remat *m, const char **why) {
   memset(m, 0, offsetof(remat, readers));
   m->value = value, m->owner = group_number(r, value);
   const fusion_group *owner = &c->groups.at[m->owner];
-  if (s->is_stored[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
+  if (s->storage[value] || s->recomputed[value] || !is_output_of(owner, value)) return false;
   if (!add_readers(r, m, value, 0) || !m->reader_count || !add_cone(r, m, value)) return false;
   sort_cone(m);
   for (uint32_t i = 0; i <= m->reader_count; i++) {

@@ -151,7 +151,7 @@ bool group_find_ports(grouping *s, fusion_group *group) {
     const uint32_t node = group->nodes[i];
     add_reads(s, &p, node, 0);
     if (s->recomputed[node]) continue;
-    if (s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
+    if (s->storage[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
   }
   uint32_t *inputs = new_list(s, s->reads.count);
   if (!inputs) return false;
@@ -179,12 +179,12 @@ static bool join_ports(grouping *s, uint32_t a, uint32_t b, fusion_group *group,
       if (s->tried[node] == p.listed) continue;
       s->tried[node] = p.listed;
       if (!inside(s, &p, node)) inputs[count++] = node;
-      else if (s->is_stored[node] == GROUP_STORED_APART) return false;
+      else if (s->storage[node] == GROUP_STORED_APART) return false;
     }
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < p.parts[k]->output_count; i++) {
       const uint32_t node = p.parts[k]->outputs[i];
-      if (s->tried[node] != p.listed || s->is_stored[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
+      if (s->tried[node] != p.listed || s->storage[node] || read_outside(s, &p, node, 0)) p.outputs[p.output_count++] = node;
     }
   group->inputs = inputs;
   group->outputs = p.outputs;

@@ -57,8 +57,8 @@ void map_delinear(expr_pool *pool, ir_expr offset, uint32_t rank, const ir_expr 
       at[i] = 0;
       continue;
     }
-    if (i == 0) {
-      at[i] = offset;
+    if (i == 0) { /* of a place outside, which items that are masked have, 0 as well: every other way to it says so (map_reshape) */
+      at[i] = dims[i] == 1 ? 0 : offset;
     } else {
       at[i] = expr_mod(pool, offset, dims[i]);
       offset = expr_div(pool, offset, dims[i]);

@@ -13,20 +13,20 @@ bool onnx_reals(onnx_call *c, const char *name, double **out, uint32_t *count) {
   const onnx_attr *a = onnx_find_attr(c, name), *b = onnx_find_attr(c, longer);
   *count = 0, *out = NULL;
   if (b) a = b;
-  if (a && a->kind == ONNX_FLOATS) {
-    if (!(*out = onnx_room(c, a->floats.count, sizeof **out))) return false;
-    for (uint32_t i = 0; i < a->floats.count; i++) (*out)[(*count)++] = (double)a->floats.at[i];
-  } else if (a && a->kind == ONNX_TENSOR && a->tensor) {
-    const void *data;
-    uint64_t elements;
-    snt_diag unused;
-    const int32_t dtype = onnx_type(a->tensor->type).dtype;
+  if (!a) return true;
+  const bool floats = a->kind == ONNX_FLOATS;
+  const void *data = floats ? (const void *)a->floats.at : a->ints.at;
+  uint64_t elements = floats ? a->floats.count : a->ints.count;
+  int32_t dtype = floats ? SNT_F32 : SNT_I64;
+  snt_diag unused;
+  if (a->kind == ONNX_TENSOR && a->tensor) {
+    dtype = onnx_type(a->tensor->type).dtype;
     if (!dtype || onnx_tensor_data(a->tensor, onnx_arena(c), NULL, &data, &elements, &unused) != SNT_OK || elements > ONNX_MOST_REALS)
       return onnx_refuse(c, "%s cannot be read", longer);
-    if (!(*out = onnx_room(c, (size_t)elements, sizeof **out))) return false;
-    for (; *count < elements; ++*count)
-      (*out)[*count] = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, *count) : (double)ir_dtype_load_int(dtype, data, *count);
-  } else if (a) return onnx_refuse(c, "%s is no list of numbers", name);
+  } else if (!floats && a->kind != ONNX_INTS) return onnx_refuse(c, "%s is no list of numbers", name);
+  if (!(*out = onnx_room(c, (size_t)elements, sizeof **out))) return false;
+  for (; *count < elements; ++*count)
+    (*out)[*count] = ir_dtypes[dtype].is_float ? ir_dtype_load(dtype, data, *count) : (double)ir_dtype_load_int(dtype, data, *count);
   return true;
 }
 

@@ -111,7 +111,7 @@ static void cuda_close(rt_device *base) {
   if (!base) return;
   cuda_device *device = (cuda_device *)base;
   if (device->context && !device->adopted) device->api.cuDevicePrimaryCtxRelease_v2(device->id);
-  if (device->api.library) rt_library_close(device->api.library);
+  rt_library_close(device->api.library);
   rt_give(base->alloc, device, sizeof *device);
 }
 

@@ -14,6 +14,7 @@ typedef struct fake_module {
 
 cuda_fake_counts cuda_fake;
 int cuda_fake_major;
+bool cuda_fake_integrated;
 static const snt_backend *backend;
 static void *text_device;
 static int fail_launch, objects[2];
@@ -43,10 +44,12 @@ static CUresult attribute(int *out, int which, CUdevice d) {
                                                       [CU_CLOCK_RATE] = 1500000,         [CU_MULTIPROCESSOR_COUNT] = 8,
                                                       [CU_L2_CACHE_SIZE] = 4 << 20,      [CU_COMPUTE_MAJOR] = 8};
   if (which == CU_COMPUTE_MAJOR && cuda_fake_major) return *out = cuda_fake_major, CUDA_SUCCESS;
+  if (which == CU_INTEGRATED) return *out = cuda_fake_integrated, CUDA_SUCCESS;
+  if (cuda_fake_integrated && (which == CU_CLOCK_RATE || which == CU_L2_CACHE_SIZE)) return *out = 0, CUDA_SUCCESS;
   return (void)d, *out = which <= CU_MAX_SHARED_OPTIN ? values[which] : 0, CUDA_SUCCESS;
 }
 static CUresult retain(CUcontext *out, CUdevice d) { return (void)d, *out = cuda_fake_context(), CUDA_SUCCESS; }
-static CUresult release(CUdevice d) { return (void)d, CUDA_SUCCESS; }
+static CUresult release(CUdevice d) { return (void)d, cuda_fake.releases++, CUDA_SUCCESS; }
 static CUresult push(CUcontext c) { return c == cuda_fake_context() ? cuda_fake.depth++, CUDA_SUCCESS : 201; }
 static CUresult pop(CUcontext *out) { return *out = cuda_fake_context(), cuda_fake.depth--, CUDA_SUCCESS; }
 static CUresult current_device(CUdevice *out) { return *out = 0, cuda_fake.depth ? CUDA_SUCCESS : 201; }

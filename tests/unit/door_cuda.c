@@ -121,6 +121,27 @@ static void check_lost(const fixture *f, snt_exec *x) {
   tap_is_int(enqueue(f, x, 4, 3), SNT_E_DEVICE_LOST, "for good");
 }
 
+/* What is copied is there when the call returns: the stream is waited for, where there is something to copy. */
+static void check_copies(const fixture *f) {
+  const float three[3] = {3, 4, 5};
+  float back[3] = {0};
+  const uint32_t before = cuda_fake.waits;
+  tap_is_int(snt_buffer_upload(f->stream, f->buffers[0], 8, three, sizeof three, &diag), SNT_OK, "up %s", diag.text);
+  tap_is_int(snt_buffer_download(f->stream, f->buffers[0], 8, back, sizeof back, &diag), SNT_OK, "down %s", diag.text);
+  tap_ok(!memcmp(back, three, sizeof back) && cuda_fake.waits == before + 2, "what went up comes down, and each was waited for");
+  tap_is_int(snt_buffer_upload(f->stream, f->buffers[0], 8, three, 0, &diag), SNT_OK, "nothing, up %s", diag.text);
+  tap_ok(cuda_fake.waits == before + 2, "which needs no wait");
+  tap_is_int(snt_buffer_download(f->stream, f->buffers[0], 8 * 16 * 4 - 8, back, sizeof back, &diag), SNT_E_ARG, "past the end: %s",
+             diag.text);
+}
+
+/* The host's stream is let go as it is: nobody waits for what the host has put there. */
+static void end_stream(const fixture *f) {
+  const uint32_t waits = cuda_fake.waits;
+  snt_stream_destroy(f->stream);
+  tap_ok(cuda_fake.waits == waits, "the host's stream is not waited for when it is let go");
+}
+
 static void check_device(snt_context *c, fixture *f) {
   const size_t bytes[] = {8 * 16 * 4, 64, 64};
   const int64_t most = 8;
@@ -138,6 +159,7 @@ static void check_device(snt_context *c, fixture *f) {
   tap_ok(f->program != NULL, "compile %s", diag.text);
   tap_is_int(snt_exec_create(f->device, f->program, &info, &x, &diag), SNT_OK, "exec");
   check_nothing(c, f->device, x, f->stream);
+  check_copies(f);
   check_runs(f, x);
   tap_is_int(snt_exec_create(f->device, f->program, NULL, &unbounded, &diag), SNT_OK, "an exec without max_symbols");
   tap_is_int(snt_exec_prepare(unbounded, &diag), SNT_OK, "its jobs");
@@ -147,7 +169,7 @@ static void check_device(snt_context *c, fixture *f) {
   snt_exec_destroy(unbounded);
   snt_exec_destroy(x);
   snt_program_destroy(f->program);
-  snt_stream_destroy(f->stream);
+  end_stream(f);
   for (int i = 0; i < 3; i++) snt_buffer_destroy(f->buffers[i]), free(f->at[i]);
 }
 
@@ -177,6 +199,33 @@ static void check_younger(snt_context *c) {
   cuda_fake_major = 0;
 }
 
+/* What the driver says of a device stands in its profile; what it does not say is that of the profile by its name. */
+static void check_facts(snt_context *c) {
+  const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
+  static const struct {
+    bool integrated;
+    const char *name, *clock, *cache;
+  } cases[] = {{false, "dgpu", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n"}, {true, "igpu", NULL, NULL}};
+  for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snt_device *d = NULL;
+    snt_profile *p = NULL;
+    snt_device_info about = {.head = SNT_HEAD(device_info)};
+    char said[8192] = "", *where = said;
+    size_t room = sizeof said;
+    cuda_fake_integrated = cases[i].integrated;
+    tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_OK, "attach %s", diag.text);
+    tap_is_int(snt_device_get_info(d, &about), SNT_OK, "what it is");
+    tap_ok(!strcmp(about.profile, cases[i].name), "of the class %s: %s", cases[i].name, about.profile);
+    tap_is_int(snt_device_profile(d, &p), SNT_OK, "its profile");
+    tap_is_int(snt_profile_print(p, where, &room), SNT_OK, "as text");
+    tap_ok(cases[i].clock ? strstr(said, cases[i].clock) != NULL : !strstr(said, "\nghz = 0 GHz\n"), "the clock, if it is said");
+    tap_ok(cases[i].cache ? strstr(said, cases[i].cache) != NULL : !strstr(said, "\nl2_bytes = 0 B\n"), "the cache, if it is said");
+    snt_profile_destroy(p);
+    snt_device_destroy(d);
+  }
+  cuda_fake_integrated = false;
+}
+
 int main(void) {
   api_memory memory = {0};
   if (!cuda_fake_open()) {
@@ -190,10 +239,12 @@ int main(void) {
   tap_is_int(snt_cuda_attach(c, &info, &f.device, &diag), SNT_OK, "attach %s", diag.text);
   check_device(c, &f);
   check_younger(c);
+  check_facts(c);
   snt_device_destroy(f.device);
   snt_context_destroy(c);
   tap_ok(cuda_fake.allocations == cuda_fake.frees && cuda_fake.modules == cuda_fake.unloads && cuda_fake.streams == cuda_fake.stream_ends,
          "what was made in the host's context is gone from it");
+  tap_is_int((int)cuda_fake.releases, 0, "which stays the host's");
   tap_is_int((int)memory.live, 0, "and nothing stays behind in the process");
   cuda_fake_close();
   return tap_done();

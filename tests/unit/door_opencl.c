@@ -8,10 +8,11 @@
 #include <string.h>
 
 // clang-format off
-#define FUNCTIONS(F)                                                                                          \
-  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clCreateContext) F(clCreateCommandQueue)       \
-  F(clCreateBuffer) F(clReleaseMemObject) F(clReleaseCommandQueue) F(clReleaseContext) F(clEnqueueReadBuffer) \
-  F(clEnqueueWriteBuffer) F(clGetContextInfo)
+#define FUNCTIONS(F)                                                                                           \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clCreateContext) F(clCreateCommandQueue)        \
+  F(clCreateBuffer) F(clReleaseMemObject) F(clReleaseCommandQueue) F(clReleaseContext) F(clEnqueueReadBuffer)  \
+  F(clEnqueueWriteBuffer) F(clGetContextInfo) F(clCreateUserEvent) F(clSetUserEventStatus) F(clWaitForEvents)  \
+  F(clGetEventInfo) F(clReleaseEvent)
 // clang-format on
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -19,6 +20,7 @@ static struct {
 #undef MEMBER
 } cl;
 static cl_device_id device;
+static void *loader;
 static snt_diag diag = {.head = SNT_HEAD(diag)};
 
 static const char text[] = "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
@@ -32,7 +34,7 @@ static const char text[] = "symbols { n: min=1 max=64 multiple_of=1 hint=8 }\n"
 static bool find_pocl(void) {
   cl_platform_id platforms[16];
   cl_uint count = 0;
-  void *loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   bool all = loader != NULL;
 #define LOAD(name) all = all && (*(void **)(void *)&cl.name = dlsym(loader, #name)) != NULL;
   FUNCTIONS(LOAD)
@@ -154,6 +156,105 @@ static void check_nothing(snt_context *c, snt_device *d, cl_context context, snt
   snt_device_destroy(other);
 }
 
+/* The loader's functions, but for two that the door calls when it enqueues: one that counts, and one that can be told to fail. */
+static int flushes, launch_fails;
+static cl_int CL_API_CALL counted_flush(cl_command_queue queue) {
+  cl_int (*own)(cl_command_queue) = NULL;
+  *(void **)(void *)&own = dlsym(loader, "clFlush");
+  flushes++;
+  return own(queue);
+}
+static cl_int CL_API_CALL failing_launch(cl_command_queue queue, cl_kernel kernel, cl_uint rank, const size_t *offset, const size_t *items,
+                                         const size_t *group, cl_uint count, const cl_event *waits, cl_event *event) {
+  __typeof__(&clEnqueueNDRangeKernel) own = NULL;
+  *(void **)(void *)&own = dlsym(loader, "clEnqueueNDRangeKernel");
+  return launch_fails ? CL_OUT_OF_RESOURCES : own(queue, kernel, rank, offset, items, group, count, waits, event);
+}
+static void *SNT_CALL own_proc(void *user, const char *name) {
+  (void)user;
+  if (!strcmp(name, "clFlush")) return (void *)(uintptr_t)counted_flush;
+  if (!strcmp(name, "clEnqueueNDRangeKernel")) return (void *)(uintptr_t)failing_launch;
+  return dlsym(loader, name);
+}
+
+static cl_int status_of(cl_event event) {
+  cl_int status = -1;
+  cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+  return status;
+}
+
+/* Of a run of `n` rows, which waits for an event of the host: another tells when it is over, not before; without a row there is no kernel, and both still hold. */
+static void check_event(snt_exec *x, snt_stream *s, snt_buffer *const buffers[2], cl_context context, int64_t n) {
+  cl_int code = CL_SUCCESS;
+  const cl_event gate = cl.clCreateUserEvent(context, &code);
+  cl_event done = NULL;
+  const snt_argument arguments[] = {{.port = 0, .buffer = buffers[0]}, {.port = 1, .buffer = buffers[1]}};
+  const snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 2, .arguments = arguments, .symbols = &n, .symbol_count = 1};
+  const snt_cl_enqueue_info info = {.head = SNT_HEAD(cl_enqueue_info), .run = &run, .wait_count = 1, .waits = &gate, .event = &done};
+  const int before = flushes;
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_OK, "%lld rows behind an event", (long long)n);
+  tap_is_int(flushes - before, 1, "the queue is flushed");
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  tap_ok(done && status_of(done) > CL_COMPLETE, "which has not come: they are not over");
+  cl.clSetUserEventStatus(gate, CL_COMPLETE);
+  for (int tries = 0; done && tries < 1000 && status_of(done) > CL_COMPLETE; tries++)
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+  tap_ok(done && status_of(done) == CL_COMPLETE, "and are when it has");
+  if (done) cl.clReleaseEvent(done);
+  cl.clReleaseEvent(gate);
+}
+
+/* A kernel that the driver refuses is told; nothing is flushed for it, and the next run is as any other. */
+static void check_refused(snt_exec *x, snt_stream *s, snt_buffer *const buffers[2]) {
+  const int64_t n = 3;
+  const snt_argument arguments[] = {{.port = 0, .buffer = buffers[0]}, {.port = 1, .buffer = buffers[1]}};
+  const snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 2, .arguments = arguments, .symbols = &n, .symbol_count = 1};
+  const snt_cl_enqueue_info info = {.head = SNT_HEAD(cl_enqueue_info), .run = &run};
+  const int before = flushes;
+  launch_fails = 1;
+  tap_ok(snt_cl_enqueue(x, s, &info, &diag) != SNT_OK, "a kernel that the driver refuses: %s", diag.text);
+  tap_is_int(flushes - before, 0, "flushes nothing");
+  launch_fails = 0;
+  tap_is_int(snt_cl_enqueue(x, s, &info, &diag), SNT_OK, "and the next is taken");
+}
+
+static void check_events(snt_context *c, cl_context context) {
+  static const char rows[] = "symbols { n: min=0 max=8 multiple_of=1 hint=8 }\n"
+                             "graph @rows(%x: f32[n,16]) {\n  %y = add %x, 1\n  return y=%y\n}\n";
+  const snt_cl_attach_info own = {.head = SNT_HEAD(cl_attach_info), .context = context, .device = device, .get_proc = own_proc};
+  cl_int code = CL_SUCCESS;
+  const cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
+  cl_mem mems[2];
+  snt_device *d = NULL;
+  snt_buffer *buffers[2] = {NULL, NULL};
+  snt_stream *s = NULL;
+  snt_exec *x = NULL;
+  tap_is_int(snt_cl_attach(c, &own, &d, &diag), SNT_OK, "attach, with a table of the host's");
+  snt_program *p = api_compile_text(c, d, rows, &diag);
+  float zeros[8 * 16] = {0}, got[8 * 16];
+  tap_is_int(snt_cl_stream(d, queue, &s, &diag), SNT_OK, "the host's queue");
+  for (int i = 0; i < 2; i++) {
+    mems[i] = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &code);
+    tap_is_int(snt_cl_buffer(d, mems[i], &buffers[i], &diag), SNT_OK, "the host's memory");
+    cl.clEnqueueWriteBuffer(queue, mems[i], CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+  }
+  const int64_t most = 8;
+  const snt_exec_info info = {.head = SNT_HEAD(exec_info), .max_symbols = &most, .symbol_count = 1};
+  tap_is_int(snt_exec_create(d, p, &info, &x, &diag), SNT_OK, "exec");
+  tap_is_int(snt_exec_prepare(x, &diag), SNT_OK, "its jobs");
+  check_event(x, s, buffers, context, 0);
+  check_event(x, s, buffers, context, 3);
+  cl.clEnqueueReadBuffer(queue, mems[1], CL_TRUE, 0, sizeof got, got, 0, NULL, NULL);
+  tap_ok(got[0] == 1 && got[3 * 16 - 1] == 1 && got[3 * 16] == 0, "three rows of eight");
+  check_refused(x, s, buffers);
+  for (int i = 0; i < 2; i++) snt_buffer_destroy(buffers[i]), cl.clReleaseMemObject(mems[i]);
+  snt_exec_destroy(x);
+  snt_stream_destroy(s);
+  snt_program_destroy(p);
+  cl.clReleaseCommandQueue(queue);
+  snt_device_destroy(d);
+}
+
 static void check_exec(snt_context *c, snt_device *d, cl_context context) {
   cl_int code = CL_SUCCESS;
   const cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
@@ -215,6 +316,7 @@ int main(void) {
   tap_is_int(snt_cl_attach(c, &info, &d, &diag), SNT_OK, "attach, with the loader's own table");
   check_adoption(d, context);
   check_exec(c, d, context);
+  check_events(c, context);
   snt_device_destroy(d);
   snt_context_destroy(c);
   tap_is_int((int)uses_of(context), 1, "nothing of the host's is kept");
