@@ -21,8 +21,9 @@ uint32_t onnx_gather(onnx_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t onnx_concat(onnx_call *, uint32_t axis, uint32_t count, const uint32_t *parts);
 /* Extents of the axes but `axis` are equal, or open and taken to be; false where the import begins again for that. */
 bool onnx_demand_beside(onnx_call *, const ir_tensor *a, const ir_tensor *b, uint32_t axis);
-uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);     /* a constant of fixed shape */
-const char *onnx_lower(onnx_call *, const char *name, const char *otherwise); /* a text attribute in small letters */
+bool onnx_demand_meet(onnx_call *, uint32_t a, uint32_t axis, uint32_t b, uint32_t b_axis); /* the same of two axes */
+uint32_t onnx_data(onnx_call *, const ir_tensor *, const double *values);                   /* a constant of fixed shape */
+const char *onnx_lower(onnx_call *, const char *name, const char *otherwise);               /* a text attribute in small letters */
 /* Axes from the attribute, or from input `i` if `i` is not 0: a mask; `none` if they are not given. False after refusing. */
 bool onnx_axes(onnx_call *, uint32_t input, uint32_t rank, uint32_t none, uint32_t *mask);
 const char *onnx_mask_text(onnx_call *, uint32_t mask); /* [0,2] */
@@ -112,7 +113,8 @@ typedef struct onnx_spatial {
 } onnx_spatial;
 /* kernel_shape (or the last extents of `weights`), strides, dilations, pads and auto_pad of an operand [n, c, spatial..]. */
 bool onnx_read_spatial(onnx_call *, const ir_tensor *x, const ir_tensor *weights, onnx_spatial *);
-const char *onnx_pool_text(onnx_call *, const ir_tensor *x); /* "size=[..], stride=[..] .." of a pool of x; null after refusing */
+bool onnx_demand_channels(onnx_call *, uint32_t x, uint32_t w); /* of x, where they are open, are what w [m, c / groups, taps..] takes */
+const char *onnx_pool_text(onnx_call *, const ir_tensor *x);    /* "size=[..], stride=[..] .." of a pool of x; null after refusing */
 /* Where a node's tensors have their channels last: [n, spatial.., c] to [n, c, spatial..], and back. */
 uint32_t onnx_channels_second(onnx_call *, uint32_t x, bool last);
 uint32_t onnx_channels_back(onnx_call *, uint32_t y, bool last);

@@ -1,5 +1,5 @@
-/* What operators demand of extents that the file leaves open, and nothing in it says: two names are one symbol, a name is a number, its greatest value
-   is that of a table it indexes, or it is a multiple of a number. Rules hold from the start, so the import begins again when one is found. */
+/* What operators demand of extents that the file leaves open, and nothing in it says: two names are one symbol, a name is a number (also as a factor: n * 12 = 12),
+   its greatest value is that of a table it indexes, or it is a multiple of a number. Rules hold from the start, so the import begins again when one is found. */
 #include "onnx/import_private.h"
 
 static const char *name_of(const expr_pool *pool, ir_expr e) {
@@ -62,6 +62,24 @@ static bool demand_multiples(onnx_import *im, ir_expr a, ir_expr b) {
   return im->again;
 }
 
+/* One product has a factor that is a symbol, the other a number in its place. */
+static bool demand_factor(onnx_import *im, ir_expr a, ir_expr b) {
+  expr_pool *pool = im->g->pool;
+  const uint32_t count = pool->nodes.count;
+  for (uint32_t n = 0; n < count; n++) {
+    const ir_expr symbol = -(ir_expr)n - 1;
+    const char *name = name_of(pool, symbol);
+    int64_t low, high, number;
+    if (!name || pool->symbols.at[pool->nodes.at[n].value].min < 1) continue;
+    const ir_expr rest = expr_div(pool, a, symbol);
+    expr_bounds(pool, rest, &low, &high);
+    if (low < 1 || expr_mul(pool, rest, symbol) != a || !expr_is_const(pool, expr_div(pool, b, rest), &number)) continue;
+    if (number >= 1 && expr_mul(pool, rest, expr_int(pool, number)) == b)
+      return add_rule(im, (onnx_rule){.symbol = name, .max = number, .fixed = true});
+  }
+  return false;
+}
+
 bool onnx_demand_equal(onnx_import *im, ir_expr a, ir_expr b) {
   const expr_pool *pool = im->g->pool;
   const char *left = name_of(pool, a), *right = name_of(pool, b);
@@ -71,7 +89,7 @@ bool onnx_demand_equal(onnx_import *im, ir_expr a, ir_expr b) {
   else if (right && expr_is_const(pool, a, &rule.max)) rule = (onnx_rule){.symbol = right, .max = rule.max, .fixed = true};
   else if (left && is_least_of(pool, b, a, &rule.max)) rule.symbol = left;
   else if (right && is_least_of(pool, a, b, &rule.max)) rule.symbol = right;
-  else return demand_multiples(im, a, b);
+  else return demand_factor(im, a, b) || demand_factor(im, b, a) || demand_multiples(im, a, b);
   return add_rule(im, rule);
 }
 

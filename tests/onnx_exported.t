@@ -21,7 +21,7 @@ sub differ { # '' or what is wrong
 }
 
 # Those whose extents can stay open, where the answer hangs on them: rules make halves equal, a range ends at an extent.
-my %open = map { $_ => 1 } qw(halves halves_beside unnamed dotted anchors decoder pyramid settled same last_places enlarged);
+my %open = map { $_ => 1 } qw(halves halves_beside unnamed dotted anchors decoder pyramid settled same last_places enlarged one_row pairs rows_left states);
 for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
   my $found = `$sinter devices 2>&1`;
   for my $case (map { ([$_, ''], /^(\S+)/ && $open{$1} ? [$_, '--open'] : ()) } @cases) {

@@ -42,11 +42,6 @@ static uint32_t find_label(const label_list *labels, int64_t label) {
   return i;
 }
 
-static ir_expr extent_of(composite_call *c, uint32_t a, const label_list *labels, int64_t label) {
-  const uint32_t axis = find_label(labels, label);
-  return axis < labels->count ? type_of(c, a)->dims[axis] : -1;
-}
-
 void build_matmul(composite_call *c) {
   uint32_t args[2] = {c->args[0], c->args[1]}, drop[2] = {0, 0};
   contract_desc d = {.dtype = sum_dtype(c, args[0])};
@@ -56,10 +51,12 @@ void build_matmul(composite_call *c) {
   const label_list wider = d.rhs.count > d.lhs.count ? d.rhs : d.lhs;
   for (uint32_t i = 0; i + 2 < wider.count; i++) {
     const int64_t label = wider.at[i];
-    const ir_expr extent[2] = {extent_of(c, args[0], &d.lhs, label), extent_of(c, args[1], &d.rhs, label)};
-    for (uint32_t side = 0; side < 2; side++)
-      if (extent[side] == 1 && extent[1 - side] != 1 && extent[1 - side] != -1) drop[side] |= 1u << find_label(sides[side], label);
+    const uint32_t axis[2] = {find_label(&d.lhs, label), find_label(&d.rhs, label)};
     label_add(&d.out, label);
+    if (axis[0] == d.lhs.count || axis[1] == d.rhs.count) continue;
+    const bool once[2] = {type_of(c, args[0])->dims[axis[0]] == 1, type_of(c, args[1])->dims[axis[1]] == 1};
+    for (uint32_t side = 0; side < 2; side++)
+      if (once[side] && !once[1 - side]) drop[side] |= 1u << axis[side];
   }
   if (d.lhs.count > 1) label_add(&d.out, 0);
   if (d.rhs.count > 1) label_add(&d.out, 1);

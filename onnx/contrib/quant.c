@@ -137,17 +137,10 @@ bool onnx_op_nhwc_max_pool(onnx_call *c) {
 }
 
 /* ---- sums of products ---- */
-/* Where the inner extent of a is left open, it is that of b. False: the import begins again with this. */
-static bool meet(onnx_call *c, uint32_t a, uint32_t axis, uint32_t b, uint32_t b_axis) {
-  const ir_tensor *left = onnx_type_of(c, a), *right = onnx_type_of(c, b);
-  if (axis >= left->rank || b_axis >= right->rank || left->dims[axis] == right->dims[b_axis]) return true;
-  return !onnx_demand_equal(c->im, left->dims[axis], right->dims[b_axis]);
-}
-
 static uint32_t last_axis(const onnx_call *c, uint32_t node) { return onnx_type_of(c, node)->rank ? onnx_type_of(c, node)->rank - 1u : 0; }
 
 static uint32_t product(onnx_call *c, uint32_t a, uint32_t b) {
-  if (!a || !b || !meet(c, a, last_axis(c, a), b, last_axis(c, b) ? last_axis(c, b) - 1 : 0)) return 0;
+  if (!a || !b || !onnx_demand_meet(c, a, last_axis(c, a), b, last_axis(c, b) ? last_axis(c, b) - 1 : 0)) return 0;
   return onnx_add(c, "matmul %%%u, %%%u", a, b);
 }
 #define product(c, a, b) IR_LAST_FIRST_2(product, a, b, c)
@@ -236,7 +229,7 @@ static uint32_t lstm_weights(onnx_call *c, uint32_t i, uint32_t scale_at) {
    their greatest value, for the sake of its u8 products: its results are farther from those of the exact ones, by some thousandths of their range. */
 bool onnx_op_dynamic_quantize_lstm(onnx_call *c) {
   uint32_t operands[8] = {needed(c, 0), lstm_weights(c, 1, 8), lstm_weights(c, 2, 10)};
-  if (!operands[0] || !operands[1] || !operands[2] || !meet(c, operands[0], 2, operands[1], 2)) return false;
+  if (!operands[0] || !operands[1] || !operands[2] || !onnx_demand_meet(c, operands[0], 2, operands[1], 2)) return false;
   for (uint32_t i = 3; i < IR_COUNT(operands); i++)
     if (onnx_has(c, i) && !(operands[i] = onnx_in(c, i))) return false;
   return run_with(c, onnx_op_recurrent, IR_COUNT(operands), operands);

@@ -111,6 +111,39 @@ static bool cut_to_known(onnx_call *c, uint32_t rank, const ir_expr *dims) {
   return onnx_cut_in(c, 0, v->count_axis, wanted / place) && onnx_drop_in(c, 0);
 }
 
+/* What is to be found beside an extent that may be 0: what is left when the extents that stay are taken away, since any would do for no elements. */
+static void find_beside(onnx_call *c, uint32_t rank, uint32_t hole, ir_expr *dims) {
+  ir_tensor own = *onnx_in_type(c, 0);
+  ir_expr made = 1;
+  int64_t low, high;
+  for (uint32_t i = 0; i < rank; i++) {
+    uint32_t k = 0;
+    while (k < own.rank && own.dims[k] != dims[i]) k++;
+    if (k < own.rank) own.dims[k] = 1;
+    else if (i != hole) made = expr_mul(c->g->pool, made, dims[i]);
+  }
+  expr_bounds(c->g->pool, made, &low, &high);
+  if (low >= 1) dims[hole] = expr_div(c->g->pool, ir_tensor_elements(c->g->pool, &own), made);
+}
+
+/* As many elements are demanded as there are, an extent that is to be found being what the others leave. */
+static bool demand_as_many(onnx_call *c, uint32_t rank, ir_expr *dims) {
+  expr_pool *pool = c->g->pool;
+  const ir_expr all = ir_tensor_elements(pool, onnx_in_type(c, 0));
+  ir_expr made = 1;
+  int64_t low, high;
+  uint32_t hole = rank;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (dims[i] == expr_int(pool, -1)) hole = i;
+    else made = expr_mul(pool, made, dims[i]);
+  }
+  expr_bounds(pool, made, &low, &high);
+  if (low < 1 && hole < rank) find_beside(c, rank, hole, dims);
+  if (low < 1) return true;
+  if (hole < rank) made = expr_mul(pool, expr_div(pool, all, made), made);
+  return all == made || !onnx_demand_equal(c->im, all, made);
+}
+
 bool onnx_op_reshape(onnx_call *c) {
   const ir_tensor *t = onnx_in_type(c, 0);
   ir_expr dims[SNT_MAX_RANK];
@@ -127,6 +160,7 @@ bool onnx_op_reshape(onnx_call *c) {
   }
   if (c->in[0]->count && !keeps_places(c, &shape, dims, late)) return false;
   if (late >= 0 ? !settle_late(c, shape.count, dims, late) : c->in[0]->count && !cut_to_known(c, shape.count, dims)) return false;
+  if (late < 0 && !c->in[0]->count && !demand_as_many(c, shape.count, dims)) return false;
   return onnx_out(c, 0, onnx_reshape(c, onnx_in(c, 0), shape.count, dims));
 }
 

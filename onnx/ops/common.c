@@ -84,6 +84,12 @@ bool onnx_demand_beside(onnx_call *c, const ir_tensor *a, const ir_tensor *b, ui
   return true;
 }
 
+bool onnx_demand_meet(onnx_call *c, uint32_t a, uint32_t axis, uint32_t b, uint32_t b_axis) {
+  const ir_tensor *left = onnx_type_of(c, a), *right = onnx_type_of(c, b);
+  if (axis >= left->rank || b_axis >= right->rank || left->dims[axis] == right->dims[b_axis]) return true;
+  return !onnx_demand_equal(c->im, left->dims[axis], right->dims[b_axis]);
+}
+
 uint32_t onnx_concat(onnx_call *c, uint32_t axis, uint32_t count, const uint32_t *parts) {
   const ir_expr at = axis;
   const ir_attr_value attr = {IR_ATTR_axis, 1, &at};

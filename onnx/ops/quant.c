@@ -150,9 +150,7 @@ bool onnx_op_qlinear_conv(onnx_call *c) {
   onnx_spatial s;
   if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return false;
   const uint32_t rank = onnx_type_of(c, x)->rank;
-  const ir_expr channels = onnx_type_of(c, x)->dims[1],
-                own = expr_mul(c->g->pool, onnx_type_of(c, w)->dims[1], expr_int(c->g->pool, onnx_int(c, "group", 1)));
-  if (channels < 0 && onnx_demand_equal(c->im, channels, own)) return false;
+  if (!onnx_demand_channels(c, x, w)) return false;
   const uint32_t left = onnx_less_zero(c, x, SNT_F32, 2, 1), right = onnx_less_zero(c, w, SNT_F32, 5, 0);
   const char *window = onnx_spatial_text(c, &s);
   char last_operand[24] = "_";

@@ -28,6 +28,14 @@ static const char *direction_word(onnx_call *c) {
   return !strcmp(word, "bidirectional") ? "both" : word;
 }
 
+/* Extents that are left open: x has the columns that its weights take, lengths and states have its batch. */
+static bool demand_fit(onnx_call *c, const uint32_t *args) {
+  const uint32_t batch = onnx_int(c, "layout", 0) ? 0 : 1;
+  bool fit = !args[0] || !args[1] || onnx_demand_meet(c, args[0], 2, args[1], 2);
+  for (uint32_t i = 4; fit && args[0] && i < 7; i++) fit = !args[i] || onnx_demand_meet(c, args[0], batch, args[i], i == 4 ? 0 : batch);
+  return fit;
+}
+
 /* y of layout 1 is [batch, steps, directions, hidden], states [batch, directions, hidden], as the composite gives them with batch_first. */
 bool onnx_op_recurrent(onnx_call *c) {
   static const struct {
@@ -52,6 +60,7 @@ bool onnx_op_recurrent(onnx_call *c) {
   if (kind == 2 && onnx_int(c, "input_forget", 0)) params[count++] = (ir_param){.key = IR_PARAM_input_forget};
   for (uint32_t i = 0; i < kinds[kind].args; i++)
     if (onnx_has(c, i) && !(args[i] = onnx_in(c, i))) return false;
+  if (!demand_fit(c, args)) return false;
   const ir_composite_desc desc = {
       .which = kinds[kind].which, .arg_count = kinds[kind].args, .args = args, .param_count = count, .params = params};
   if (!ir_add_composite(c->g, &desc, results)) return false;

@@ -63,10 +63,15 @@ const char *onnx_spatial_text(onnx_call *c, const onnx_spatial *s) {
 }
 
 /* ---- convolutions ---- */
+bool onnx_demand_channels(onnx_call *c, uint32_t x, uint32_t w) {
+  const ir_expr channels = onnx_type_of(c, x)->dims[1], group = expr_int(c->g->pool, onnx_int(c, "group", 1));
+  return channels >= 0 || !onnx_demand_equal(c->im, channels, expr_mul(c->g->pool, onnx_type_of(c, w)->dims[1], group));
+}
+
 static uint32_t convolved(onnx_call *c, uint32_t x, const char *name, const char *last) {
   const uint32_t w = onnx_in(c, 1);
   onnx_spatial s;
-  if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s)) return 0;
+  if (!x || !w || !onnx_read_spatial(c, onnx_type_of(c, x), onnx_type_of(c, w), &s) || !onnx_demand_channels(c, x, w)) return 0;
   return onnx_add(c, "%s %%%u, %%%u, %s%s, %s, groups=%lld", name, x, w, onnx_operand_text(c, 2), last, onnx_spatial_text(c, &s),
                   (long long)onnx_int(c, "group", 1));
 }

@@ -274,6 +274,12 @@ static void check_nodes(void) {
                       "%a\n %y = mul %s, %b\n return %x, %y\n}\n");
   tap_ok(evaluate(&t, out) && worst_difference(&out[0], &out[1]) < 1e-15, "swiglu");
   graph_close(&t);
+  const snt_result read = graph_read_text(
+      &t,
+      "symbols { n: max=64 }\ngraph @g(%x: f32[n,2,3,4], %w: f32[1,1,4,5], %v: f32[1,2,6,3]) {\n %y = matmul %x, %w\n %z = matmul %v, %y\n"
+      " return %z\n}\n");
+  tap_ok(read == SNT_OK && strstr(graph_text(&t), "f32[n,2,6,5]"), "a batch of 1 is repeated for the first symbol as for any other extent");
+  graph_close(&t);
 }
 
 /* What only repeats is left alone, splats fold at any size, and what depends on an input stays. */
