@@ -357,12 +357,13 @@ static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
   (*count)--;
 }
 
-/* Tiles of lanes lie along the last axis of the result alone: two of its axes are one, so that rows which fill no tile do not end one (14 x 14 positions are
-   196 columns, and each row begins on a texel). What is not turned is left alone else. */
-static bool fills_tiles(const rebuild *r, const product *p, uint32_t label, ir_expr columns) {
-  int64_t extent;
-  return schedule_is_explicit(r->c) || (r->c->options->profile->reads == COST_READS_TEXEL && label + 2 == p->out_rank &&
-                                        expr_is_const(r->to->pool, columns, &extent) && extent % (2 * schedule_lanes(r->c)));
+/* Tiles of lanes lie along the last axis of the result alone: two of its axes, literals as tiles want them, are one, so that rows which fill no tile do not end
+   one (14 x 14 positions are 196 columns, and each row begins on a texel). What is not turned is left alone else. */
+static bool fills_tiles(const rebuild *r, const product *p, uint32_t label, const ir_expr *extents) {
+  int64_t rows, columns;
+  if (schedule_is_explicit(r->c)) return true;
+  return r->c->options->profile->reads == COST_READS_TEXEL && label + 2 == p->out_rank && expr_is_const(r->to->pool, extents[0], &rows) &&
+         expr_is_const(r->to->pool, extents[1], &columns) && columns % (2 * schedule_lanes(r->c));
 }
 
 /* Two labels that lie next to each other in the result and in the one operand that has them are one axis. */
@@ -375,7 +376,7 @@ static bool merge_pair(rebuild *r, product *p, bool turned) {
     if (!is_constant(r->to, p->args[1 - o]) && ir_at(r->to, p->args[o])->op != IR_OP_const) continue;
     if (at < 0 || at + 1 >= (int32_t)p->rank[o] || p->labels[o][at + 1] != b) continue;
     const ir_tensor t = ir_at(r->to, p->args[o])->type;
-    if (!turned && !fills_tiles(r, p, i, t.dims[at + 1])) continue;
+    if (!turned && !fills_tiles(r, p, i, &t.dims[at])) continue;
     ir_expr shape[SNT_MAX_RANK];
     uint32_t rank = t.rank;
     memcpy(shape, t.dims, sizeof shape);

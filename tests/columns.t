@@ -122,6 +122,12 @@ for my $case ([14, 14, 1], [7, 7, 2], [3, 20, 1]) {
   is(done($height, $width, $images), done(1, $height * $width, $images), "$height x $width positions are one row");
 }
 
+{ # rows of unknown number stay rows: columns of a tile are a literal
+  my ($code, $said) = says("$sinter inspect-kernel", put('open.snt', "symbols { n: min=1 max=64 multiple_of=1 hint=14 }\n" . one_tap('n', 14, 1)), '--profile lavapipe --sample 64 --json');
+  my ($k) = $code ? () : @{decode_json($said)};
+  ok(($k->{mix}{float} // 0) > 1000, 'n x 14 positions are tiles') or diag($said);
+}
+
 # ---- and right ----
 
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
