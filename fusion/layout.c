@@ -354,8 +354,17 @@ static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
   (*count)--;
 }
 
+/* Tiles of lanes lie along the last axis of the result alone: two of its axes, literals as tiles want them, are one, so that rows which fill no tile do not end
+   one (14 x 14 positions are 196 columns, and each row begins on a texel). What is not turned is left alone else. */
+static bool fills_tiles(const rebuild *r, const product *p, uint32_t label, const ir_expr *extents) {
+  int64_t rows, columns;
+  if (schedule_is_explicit(r->c)) return true;
+  return r->c->options->profile->reads == COST_READS_TEXEL && label + 2 == p->out_rank && expr_is_const(r->to->pool, extents[0], &rows) &&
+         expr_is_const(r->to->pool, extents[1], &columns) && columns % (2 * schedule_lanes(r->c));
+}
+
 /* Two labels that lie next to each other in the result and in the one operand that has them are one axis. */
-static bool merge_pair(rebuild *r, product *p) {
+static bool merge_pair(rebuild *r, product *p, bool turned) {
   for (uint32_t i = 0; i + 1 < p->out_rank; i++) {
     const ir_expr a = p->out[i], b = p->out[i + 1];
     const uint32_t o = has_label(p, 1, a) ? 1 : 0;
@@ -364,6 +373,7 @@ static bool merge_pair(rebuild *r, product *p) {
     if (!is_constant(r->to, p->args[1 - o]) && ir_at(r->to, p->args[o])->op != IR_OP_const) continue;
     if (at < 0 || at + 1 >= (int32_t)p->rank[o] || p->labels[o][at + 1] != b) continue;
     const ir_tensor t = ir_at(r->to, p->args[o])->type;
+    if (!turned && !fills_tiles(r, p, i, &t.dims[at])) continue;
     ir_expr shape[SNT_MAX_RANK];
     uint32_t rank = t.rank;
     memcpy(shape, t.dims, sizeof shape);
@@ -387,7 +397,7 @@ static uint32_t place_contract(rebuild *r) {
     turn(r, &p);
     changed = true;
   }
-  while ((changed || schedule_is_explicit(r->c)) && merge_pair(r, &p)) merged = true;
+  while (merge_pair(r, &p, changed)) merged = true;
   if (!changed && !merged) return 0;
   const ir_attr_value lists[] = {
       {IR_ATTR_lhs, p.rank[0], p.labels[0]}, {IR_ATTR_out, p.out_rank, p.out}, {IR_ATTR_rhs, p.rank[1], p.labels[1]}};

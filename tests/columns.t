@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Contractions whose columns are no whole vectors: where half a vector is left, one sum holds it for two rows (24 columns are three multiply-adds for two rows, not
-# four); where channels are too few for vectors these lie along the positions, behind channels that lie last, too. Counted, and right for every form of the
-# operands, number of rows and mode, on vectors of 4, 8 and 16. Output: TAP.
+# four); where channels are too few for vectors these lie along the positions, behind channels that lie last, too; where they are lanes, positions of rows that
+# fill no tile are one row. Counted, and right for every form of the operands, number of rows and mode, on vectors of 4, 8 and 16. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -107,6 +107,27 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
   ok($fma >= $least && $fma <= 1.25 * $least, "a transform to 65 complex bins: $fma multiply-adds of vectors, $least at least") or diag($said);
 }
 
+# Lanes along positions: a convolution of one tap goes over all of a map as over one row of as many.
+sub one_tap {
+  my ($height, $width, $images) = @_;
+  return "graph \@tap(%x: f32[$images,24,$height,$width]) {\n  %w: f32[40,24,1,1] = const normal seed=1 scale=0.1\n  %c = conv %x, %w\n  %y = relu %c\n  return y=%y\n}\n";
+}
+sub done {
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', one_tap(@_)), '--profile lavapipe --sample 64 --json');
+  my @kernels = $code ? () : @{decode_json($said)};
+  return @kernels == 1 ? join ' ', map({ $kernels[0]{$_} } qw(groups items)), map({ "$_ $kernels[0]{mix}{$_}" } qw(float integer global)) : $said;
+}
+for my $case ([14, 14, 1], [7, 7, 2], [3, 20, 1]) {
+  my ($height, $width, $images) = @$case;
+  is(done($height, $width, $images), done(1, $height * $width, $images), "$height x $width positions are one row");
+}
+
+{ # rows of unknown number stay rows: columns of a tile are a literal
+  my ($code, $said) = says("$sinter inspect-kernel", put('open.snt', "symbols { n: min=1 max=64 multiple_of=1 hint=14 }\n" . one_tap('n', 14, 1)), '--profile lavapipe --sample 64 --json');
+  my ($k) = $code ? () : @{decode_json($said)};
+  ok(($k->{mix}{float} // 0) > 1000, 'n x 14 positions are tiles') or diag($said);
+}
+
 # ---- and right ----
 
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
@@ -129,6 +150,11 @@ for my $name (sort keys %graphs) {
     }
   }
 }
+for my $case ([14, 14, 1], [7, 7, 2], [3, 20, 1], [5, 9, 3]) {
+  my ($code, $said) = says("$sinter run", put('tap.snt', one_tap(@$case)), '--device interp --profile', put('kir_lanes.profile', "base = lavapipe\nname = kir_lanes\ntarget = kir\n"), '--check');
+  ok(!$code, "positions of @$case in lanes are right") or diag($said);
+}
+
 # ---- and near ----
 
 # 25600 times a tenth: one sum after another is off by 1e-5 of it, sums of the rows' sums are not.

@@ -33,6 +33,7 @@ my %graphs = (
   'a row of odd length for all' => [1, graph('%x: f32[512,252], %b: f32[252]', '%r = broadcast %b, axes=[1], shape=[512,252]', '%y = add %x, %r', 'return y=%y')],
   'short rows of twelve' => [1, graph('%x: f32[8192,12], %b: f32[12]', '%r = broadcast %b, axes=[1], shape=[8192,12]', '%y = add %x, %r', 'return y=%y')],
   'short rows of sixteen' => [2, graph('%x: f32[8192,16], %b: f32[16]', '%r = broadcast %b, axes=[1], shape=[8192,16]', '%y = add %x, %r', 'return y=%y')],
+  'an angle, whose far ones have a way of their own' => [1, graph('%x: f32[512,256]', '%e = exp %x', '%y = cos %e', 'return y=%y')],
   'too few for the units' => [1, graph('%x: f32[32,256]', '%y = exp %x', 'return y=%y')],
 );
 for my $name (sort keys %graphs) {
@@ -46,14 +47,14 @@ for my $name (sort keys %graphs) {
 }
 # Rows: what is live of a row's vectors says how many there are.
 sub live {
-  my ($columns, $profile) = @_;
-  my ($code, $said) = says("$sinter inspect-kernel", put('row.snt', graph("%x: f32[16,$columns]", '%y = softmax %x', 'return y=%y')), '--profile', $profiles{$profile}, '--sample 4 --json');
+  my ($columns, $line, $profile) = @_;
+  my ($code, $said) = says("$sinter inspect-kernel", put('row.snt', graph("%x: f32[16,$columns]", $line, 'return y=%y')), '--profile', $profiles{$profile}, '--sample 4 --json');
   return $code ? 0 : decode_json($said)->[0]{live_words};
 }
-for ([512, 1], [448, 0], [516, 0]) {
-  my ($columns, $wider) = @$_;
-  my ($one, $two) = map { live($columns, $_) } qw(one two);
-  ok($one && ($wider ? $two > $one : $two == $one), "rows of $columns: $one words live, $two of two vectors an item");
+for ([512, '%y = softmax %x', 1], [448, '%y = softmax %x', 0], [516, '%y = softmax %x', 0], [512, "%t = sin %x\n  %y = reduce.sum %t, axes=[1]", 0]) {
+  my ($columns, $lines, $wider) = @$_;
+  my ($one, $two) = map { live($columns, $lines, $_) } qw(one two);
+  ok($one && ($wider ? $two > $one : $two == $one), 'rows of ' . $columns . ', ' . $lines =~ s/\n//r . ": $one words live, $two of two vectors an item");
 }
 for my $text (graph('%x: f32[16,512]', '%y = softmax %x', 'return y=%y'),
               graph('%x: f32[9,1024], %r: f32[9,1024], %g: f32[1024], %b: f32[1024]', '%s = add %x, %r', '%y = layernorm %s, %g, %b', 'return y=%y, s=%s')) {

@@ -42,7 +42,10 @@ static ir_expr place_lanes(contraction *t, ir_expr number, ir_expr columns, int6
   emit *e = t->e;
   expr_pool *x = e->x;
   const ir_expr tiles = tiles_of(x, columns, width);
-  const ir_expr column = start_of(e, "n", expr_mod(x, number, tiles), columns, width, t->past_columns);
+  ir_expr tile = expr_mod(x, number, tiles);
+  if (t->past_columns && tile != number && tiles != 1)
+    tile = emit_var_for(e, "t", emit_expr(e, tile), 0, tiles); /* a reshape puts no quotients and rests of a remainder together again */
+  const ir_expr column = start_of(e, "n", tile, columns, width, t->past_columns);
   ir_expr rest = expr_div(x, number, tiles);
   for (int32_t i = (int32_t)t->out_rank; i-- > 0;) {
     if (i == t->lane_axis || i == t->row_axis) continue;
