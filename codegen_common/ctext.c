@@ -236,7 +236,7 @@ static void numbers(ctext *c, char escape, const ctext_site *site) {
   case 'g': value = launch_groups(c->k, site->number[0] * site->number[1] * site->number[2]); break;
   case 'p': value = s ? (uint64_t)s->lanes : 0; break;
   case 'i': value = s ? (uint64_t)s->imm.i : 0; break;
-  case 'f': value = s && s->op == KIR_prefetch ? (s->flags & KIR_IS_RW) != 0 : s ? s->flags : 0; break;
+  case 'f': value = s && s->op == KIR_prefetch ? (s->flags & (KIR_IS_RW | KIR_IS_FAR)) / KIR_IS_RW : s ? s->flags : 0; break;
   default: break;
   }
   if (escape == 'n' && value == 1) return;

@@ -108,9 +108,9 @@ const ctext_helper opencl_helpers[] = {
                  "#endif\n#if SNT_DOT4 == 256 || SNT_DOT4 == 16\n#undef SNT_W\n" DOT4_HALVES
                  "#endif\nSNT_W(16)\n#endif\n#undef SNT_W\n"},
     {"SNT_PREFETCH", FOR_CPU("__has_builtin(__builtin_prefetch)")
-                     "#define SNT_PREFETCH(p, bytes, rw) \\\n"
-                     "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)\n"
-                     "#else\n#define SNT_PREFETCH(p, bytes, rw)\n#endif\n"},
+                     "#define SNT_PREFETCH(p, bytes, how) \\\n"
+                     "  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), (how) & 1, 3 - (how) / 2)\n"
+                     "#else\n#define SNT_PREFETCH(p, bytes, how)\n#endif\n"},
     {"snt_pick(", PICK},
     {"SNT_SYNC_", VOLATILE_ON_CPUS "#define SNT_SYNC_0 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_1 CLK_LOCAL_MEM_FENCE\n#define SNT_SYNC_2 CLK_GLOBAL_MEM_FENCE\n"
                   "#define SNT_SYNC_3 (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n"},

@@ -112,6 +112,7 @@ enum {
   KIR_IS_STREAM = 2,
   KIR_IS_RW = 4,
   KIR_IS_SAME = 8,
+  KIR_IS_FAR = 8, /* prefetch */
   KIR_IS_COLUMNS = 16,
   KIR_SYNC_LOCAL = 1,
   KIR_SYNC_GLOBAL = 2

@@ -57,6 +57,22 @@ for my $case (['pocl', 4, 4], [put('unasked.profile', $unasked), 0, 16]) {
   is("@far[0..2]", join(' ', map { $_ * $rows * 1024 } 1 .. 3), 'how far they are from each other') or diag($text);
 }
 
+# Rows of what takes many instructions to widen are asked for where hardware sees long runs, too: into the second cache, as far away as the next work-item's rows; not where it has no room for as many.
+for my $case (['i8', 4096, 4], ['f16', 4096, 4], ['f32', 4096, 0], ['i8', 262144, 0]) {
+  my ($dtype, $columns, $asked) = @$case;
+  my $rows = (16 << 20) / $columns;
+  my $model = put("narrow.snt", "graph \@narrow(%x: f32[1,$columns], %w: $dtype\[$rows,$columns]) {\n" .
+    ($dtype eq 'f32' ? "  %f = abs %w\n" : "  %f = cast %w, dtype=f32\n") . "  %y = linear %x, %f\n  return y=%y\n}\n");
+  $text = kernels($model, put('unasked.profile', $unasked));
+  like($text, qr/__kernel/, "$dtype, rows of $columns");
+  my @far = $text =~ /SNT_PREFETCH\(p\d+ \+ \(long\)\(int\)v\d+ \+ (\d+), \d+, 2\);/g;
+  is(scalar(@far), $asked, "are asked for: $asked times") or diag($text);
+  is(count($text, 'SNT_PREFETCH\(p'), $asked, 'and nothing else');
+  next if !$asked;
+  my ($group) = $text =~ /uint v\d+ = v\d+ << (\d+);/;
+  is($far[0], $columns << $group, 'the next work-item\'s') or diag($text);
+}
+
 # Words of several weights take long: they are asked for on every processor, a line at a time, where no cache holds them and rows lie in lanes.
 my $fields = <<'END';
 graph @fields(%x: f32[1,4096]) {

@@ -2,7 +2,7 @@
    instructions. A line that is to be written is fetched as well, unless the store streams past the caches. Not every processor gains by it: profile. */
 #include "fusion/emit_private.h"
 
-enum { MAX_FETCHES = 4, MAX_ROWS = 16 };
+enum { MAX_FETCHES = 4, MAX_ROWS = 16, NARROW = 2 /* bytes */ };
 
 typedef struct fetches {
   uint32_t count, memory[MAX_FETCHES];
@@ -17,7 +17,6 @@ static bool is_taken(const fetches *f, uint32_t memory) {
 /* A vector beside vectors of the trips before and after, of a memory which the second cache does not hold. A row comes again soon, and the next one is
    asked for as a whole; only what lies narrow in memory, which takes many instructions to widen, is wanted a little at a time there. */
 static bool is_streamed(const emit *e, const kir_inst *in) {
-  enum { NARROW = 2 };
   const kir_memory *m = &e->k->memories.at[in->index];
   const uint32_t bytes = ir_dtypes[m->type.base].bytes;
   if (m->space != KIR_GLOBAL || in->lanes > 1 || (e->group->kind == GROUP_ROW && bytes > NARROW)) return false;
@@ -61,13 +60,24 @@ static int64_t moves(const kir_kernel *k, uint32_t index, uint32_t counter) {
 
 bool emit_fetches_runs(const cost_profile *p) { return p->caps.prefetch && (p->plain_runs || p->lanes <= p->run_fetch_lanes); }
 
+/* Hardware that sees long runs is late for several at once of what takes many instructions to widen. What they read in their next turn is thousands of
+   cycles away, so it has room in the second cache. (64 MB of 8 bits times a vector, on two cores of Zen 4: 0.65 to 0.75 of the time; of f32 the same.) */
+static bool is_far(const emit *e, const trip *t) { return t->rows > 1 && !t->counter && !emit_fetches_runs(e->c->options->profile); }
+
+static bool has_room_far(const emit *e, const trip *t, const uint32_t *places, int32_t bytes) {
+  const kir_inst *first = kir_at(e->k, places[0]), *second = kir_at(e->k, places[1]);
+  const double turn = (double)(second->imm.i - first->imm.i) * t->rows * bytes;
+  return first->op == KIR_ix && second->op == KIR_ix && 2 * turn <= e->c->options->profile->l2_bytes;
+}
+
 /* Long runs are asked for by profile. Where results lie in lanes the loop may go anywhere; if it goes on where it ends, and does much with each line (fields
    of words), hardware is too late on every processor (64 MB of 4-bit weights on two cores of Zen 4: 0.86 of the time). */
-static bool gains(const emit *e, const trip *t, const kir_inst *in, uint32_t place, int32_t bytes) {
+static bool gains(const emit *e, const trip *t, const kir_inst *in, const uint32_t *places, int32_t bytes) {
   enum { MUCH = 16 };
+  const int32_t element = (int32_t)ir_dtypes[e->k->memories.at[in->index].type.base].bytes;
+  if (is_far(e, t)) return element <= NARROW && has_room_far(e, t, places, element);
   if (!t->counter) return emit_fetches_runs(e->c->options->profile);
-  return (t->end - t->first) * FUSION_LINE >= MUCH * (uint32_t)bytes &&
-         moves(e->k, place, t->counter) * ir_dtypes[e->k->memories.at[in->index].type.base].bytes == bytes;
+  return (t->end - t->first) * FUSION_LINE >= MUCH * (uint32_t)bytes && moves(e->k, *places, t->counter) * element == bytes;
 }
 
 /* Where rows take turns, what each of them reads in the next turn, as far from it as the rows are from each other; else a little later in the row. */
@@ -103,8 +113,11 @@ void emit_fetch_ahead(emit *e, uint32_t first, uint32_t rows, uint32_t counter) 
     if ((!store && in.op != KIR_load) || in.flags & KIR_IS_STREAM || is_taken(&taken, in.index) || !is_streamed(e, &in)) continue;
     const uint32_t lanes = store ? emit_value_type(e, kir_arg(e->k, i, 1)).lanes : in.type.lanes;
     if (lanes == 1 || first_places(e, i, &t, places) < rows) continue;
-    const kir_inst fetch = {.op = KIR_prefetch, .index = in.index, .lanes = bytes_of_trip(e, &t, &in), .flags = store ? KIR_IS_RW : 0};
-    if (!gains(e, &t, &in, *places, fetch.lanes)) continue;
+    const kir_inst fetch = {.op = KIR_prefetch,
+                            .index = in.index,
+                            .lanes = bytes_of_trip(e, &t, &in),
+                            .flags = (store ? KIR_IS_RW : 0) | (is_far(e, &t) ? KIR_IS_FAR : 0)};
+    if (!gains(e, &t, &in, places, fetch.lanes)) continue;
     ask(e, &t, fetch, places);
     taken.memory[taken.count++] = in.index;
   }

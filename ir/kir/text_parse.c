@@ -19,6 +19,7 @@ static const attr_form attr_forms[] = {
     {"stream", KA_STREAM, KIR_IS_STREAM, ATTR_FLAG},
     {"same", KA_STREAM, KIR_IS_SAME, ATTR_FLAG},
     {"rw", KA_RW, KIR_IS_RW, ATTR_FLAG},
+    {"far", KA_RW, KIR_IS_FAR, ATTR_FLAG},
     {"sat", KA_ROUND, KIR_SAT, ATTR_FLAG},
     {"round", KA_ROUND, 0, ATTR_ROUND},
     {"as", KA_AS, 0, ATTR_AS},

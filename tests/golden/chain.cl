@@ -15,10 +15,10 @@
 #define select(a, b, c) ((c) ? (b) : (a))
 #endif
 #if SNT_CPU && __has_builtin(__builtin_prefetch)
-#define SNT_PREFETCH(p, bytes, rw) \
-  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), rw, 3)
+#define SNT_PREFETCH(p, bytes, how) \
+  for (size_t q_ = 0; q_ < bytes; q_ += 64) __builtin_prefetch((const void *)((size_t)(p) + q_), (how) & 1, 3 - (how) / 2)
 #else
-#define SNT_PREFETCH(p, bytes, rw)
+#define SNT_PREFETCH(p, bytes, how)
 #endif
 #ifdef __F16C__
 #define SNT_OWN(x) __asm__("" : "+v"(x))
