@@ -427,8 +427,9 @@ static void check_habits(const habits *h, const rt_code *code) {
   tap_is_int(strstr(fake.options, "-cl-opt-disable") != NULL, h->unoptimised, "%s: the optimiser is off only where it harms", h->selector);
   check_binaries(device, h, code, pipeline);
   v->buffer_create(device, 64, &buffer, NULL);
-  tap_is_int((fake.flags & CL_MEM_ALLOC_HOST_PTR) != 0, h->mapped, "%s: buffers may stay mapped", h->selector);
-  tap_is_int(buffer && buffer->host, h->mapped, "%s: and do only where they may", h->selector);
+  tap_is_int((fake.flags & CL_MEM_ALLOC_HOST_PTR) != 0, h->mapped, "%s: memory that may stay mapped is asked for where it may",
+             h->selector);
+  tap_is_int(buffer && buffer->host, h->mapped, "%s: buffers stay mapped only where they may", h->selector);
   tap_is_int(device->late_binaries, h->late, "%s: binaries are asked for late only where that compiles again", h->selector);
   fake.group_size = 16;
   tap_is_int(v->pipeline_create(device, code, NULL, 0, &wide, NULL), h->understates ? SNT_OK : SNT_E_LIMIT,
