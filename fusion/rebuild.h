@@ -16,7 +16,7 @@ typedef struct rebuild {
 /* What a pass has to say of nodes of some operators: those listed, those with one of the flags, or (neither) all. */
 typedef struct rebuild_rule {
   uint32_t (*make)(rebuild *); /* returns the new value for r->node, or 0 to copy it */
-  uint8_t ops[5], flags;
+  uint8_t ops[5], flags;       /* places left over are IR_OP_NONE, which no node has */
 } rebuild_rule;
 snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, bool *changed);
 snt_result fusion_rebuild_with(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed);
