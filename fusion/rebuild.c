@@ -80,6 +80,7 @@ typedef struct rule_table {
 
 static void fill_table(rule_table *t, const rebuild_rule *rules, uint32_t rule_count) {
   *t = (rule_table){.rules = rules};
+  IR_ASSERT(rule_count <= 16);
   for (uint32_t i = 0; i < rule_count; i++) {
     const bool all = !rules[i].ops[0] && !rules[i].flags;
     for (uint32_t k = 0; k < IR_COUNT(rules[i].ops); k++) t->of[rules[i].ops[k]] |= (uint16_t)(1u << i);
