@@ -101,8 +101,10 @@ static VKAPI_ATTR void VKAPI_CALL vkCmdDispatch(VkCommandBuffer b, uint32_t x, u
 static VKAPI_ATTR void VKAPI_CALL vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags s, VkPipelineStageFlags t,
                                                        VkDependencyFlags f, uint32_t m, const VkMemoryBarrier *mb, uint32_t n,
                                                        const VkBufferMemoryBarrier *bb, uint32_t i, const VkImageMemoryBarrier *ib) {
-  (void)c, (void)s, (void)t, (void)f, (void)m, (void)mb, (void)bb, (void)ib;
+  (void)c, (void)f, (void)bb, (void)ib;
   note(n || i ? "vkCmdPipelineBarrier with resources" : "vkCmdPipelineBarrier");
+  if (fake.logging && m && fake.barrier_count < FAKE_MAX_DISPATCHES)
+    fake.barriers[fake.barrier_count++] = (vk_fake_barrier){s, t, mb->srcAccessMask, mb->dstAccessMask, fake.dispatch_count};
   if (fake.logging && fake.dispatch_count < FAKE_MAX_DISPATCHES) fake.dispatches[fake.dispatch_count].barriers++;
 }
 static VKAPI_ATTR void VKAPI_CALL vkCmdCopyBuffer(VkCommandBuffer b, VkBuffer s, VkBuffer d, uint32_t n, const VkBufferCopy *r) {
@@ -235,7 +237,7 @@ void vk_fake_reset(void) {
 }
 void vk_fake_forget_calls(void) {
   memset(fake.calls, 0, sizeof fake.calls);
-  fake.dispatch_count = 0;
+  fake.dispatch_count = fake.barrier_count = 0;
   memset(fake.dispatches, 0, sizeof fake.dispatches);
 }
 uint32_t vk_fake_calls(const char *name) {

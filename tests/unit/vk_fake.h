@@ -11,6 +11,11 @@ enum { FAKE_MAX_NAMES = 64, FAKE_MAX_DISPATCHES = 64, FAKE_MAX_NAMED = 32 };
 typedef struct vk_fake_dispatch {
   uint32_t grid[3], push[33], push_words, barriers; /* barriers since the dispatch before */
 } vk_fake_dispatch;
+typedef struct vk_fake_barrier {
+  VkPipelineStageFlags from, to;
+  VkAccessFlags made, seen;
+  uint32_t behind; /* so many dispatches */
+} vk_fake_barrier;
 typedef struct vk_fake {
   const char *asked[FAKE_MAX_NAMES]; /* entry points looked up */
   uint32_t asked_count;
@@ -23,6 +28,8 @@ typedef struct vk_fake {
   bool logging;   /* the dispatches, one thread only */
   vk_fake_dispatch dispatches[FAKE_MAX_DISPATCHES];
   uint32_t dispatch_count;
+  vk_fake_barrier barriers[FAKE_MAX_DISPATCHES];
+  uint32_t barrier_count;
   char named[FAKE_MAX_NAMED][120]; /* type and name of each object that was named */
   uint32_t named_count;
 } vk_fake;
