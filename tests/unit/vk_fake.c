@@ -108,8 +108,10 @@ static VKAPI_ATTR void VKAPI_CALL vkCmdPipelineBarrier(VkCommandBuffer c, VkPipe
   if (fake.logging && fake.dispatch_count < FAKE_MAX_DISPATCHES) fake.dispatches[fake.dispatch_count].barriers++;
 }
 static VKAPI_ATTR void VKAPI_CALL vkCmdCopyBuffer(VkCommandBuffer b, VkBuffer s, VkBuffer d, uint32_t n, const VkBufferCopy *r) {
-  (void)b, (void)s, (void)d, (void)n, (void)r;
+  (void)b, (void)s;
   note("vkCmdCopyBuffer");
+  for (uint32_t i = 0; fake.logging && i < n && fake.copy_count < FAKE_MAX_DISPATCHES; i++)
+    fake.copies[fake.copy_count] = r[i], fake.copied_to[fake.copy_count++] = d;
 }
 static VKAPI_ATTR void VKAPI_CALL vkCmdFillBuffer(VkCommandBuffer b, VkBuffer d, VkDeviceSize o, VkDeviceSize n, uint32_t v) {
   (void)b, (void)d, (void)o, (void)n, (void)v;
@@ -154,7 +156,7 @@ void vk_fake_properties(VkPhysicalDeviceProperties2 *out) {
                                        .maxComputeWorkGroupSize = {128, 128, 64},
                                        .maxComputeWorkGroupCount = {65535, 65535, 65535},
                                        .maxComputeSharedMemorySize = 16384,
-                                       .maxStorageBufferRange = 1 << 27,
+                                       .maxStorageBufferRange = fake.most_range ? fake.most_range : 1 << 27,
                                        .maxTexelBufferElements = 65536,
                                        .minStorageBufferOffsetAlignment = 256,
                                        .minTexelBufferOffsetAlignment = 256};
@@ -237,7 +239,7 @@ void vk_fake_reset(void) {
 }
 void vk_fake_forget_calls(void) {
   memset(fake.calls, 0, sizeof fake.calls);
-  fake.dispatch_count = fake.barrier_count = 0;
+  fake.dispatch_count = fake.barrier_count = fake.copy_count = 0;
   memset(fake.dispatches, 0, sizeof fake.dispatches);
 }
 uint32_t vk_fake_calls(const char *name) {

@@ -24,12 +24,16 @@ typedef struct vk_fake {
   uint32_t fallible;              /* calls that could have failed */
   uint32_t fail_at;               /* 1-based; 0: never */
   VkResult fail_with;
-  bool slow_dots; /* integer dot products are no instructions */
-  bool logging;   /* the dispatches, one thread only */
+  uint32_t most_range; /* maxStorageBufferRange; 0: the required one */
+  bool slow_dots;      /* integer dot products are no instructions */
+  bool logging;        /* the dispatches, one thread only */
   vk_fake_dispatch dispatches[FAKE_MAX_DISPATCHES];
   uint32_t dispatch_count;
   vk_fake_barrier barriers[FAKE_MAX_DISPATCHES];
   uint32_t barrier_count;
+  VkBufferCopy copies[FAKE_MAX_DISPATCHES];
+  VkBuffer copied_to[FAKE_MAX_DISPATCHES];
+  uint32_t copy_count;
   char named[FAKE_MAX_NAMED][120]; /* type and name of each object that was named */
   uint32_t named_count;
 } vk_fake;
