@@ -307,6 +307,73 @@ static void test_memory(void) {
   }
 }
 
+/* ---- products of matrix units ---- */
+
+enum { F16 = 0, F32 = 1, I8 = 3, I32 = 5, U8 = 7, U32 = 9, SUBGROUP = 3, WORKGROUP = 2 }; /* of VkComponentTypeKHR and VkScopeKHR */
+static struct {
+  vk_units_properties rows[8];
+  uint32_t count, listed; /* how often it was asked */
+  VkResult answer;
+} units;
+static VKAPI_ATTR VkResult VKAPI_CALL list_units(VkPhysicalDevice d, uint32_t *count, vk_units_properties *out) {
+  (void)d;
+  units.listed++;
+  if (!out) *count = units.count;
+  for (uint32_t i = 0; out && i < *count; i++) {
+    if (out[i].type != VK_UNITS_PROPERTIES) return VK_ERROR_UNKNOWN;
+    out[i] = units.rows[i];
+  }
+  return out || units.answer != VK_ERROR_UNKNOWN ? units.answer : VK_SUCCESS;
+}
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_list(VkInstance i, const char *name) {
+  (void)i;
+  return strcmp(name, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR") == 0 ? (PFN_vkVoidFunction)list_units : NULL;
+}
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_nothing(VkInstance i, const char *name) {
+  (void)i, (void)name;
+  return NULL;
+}
+
+static bool is_size(kir_mma m, int a, int b, int c) { return m.m == a && m.n == b && m.k == c; }
+
+static void test_products(void) {
+  static const vk_units_properties rows[] = {
+      {.m = 16, .n = 8, .k = 8, .a = F16, .b = F16, .c = F32, .result = F32, .scope = SUBGROUP},
+      {.m = 16, .n = 8, .k = 16, .a = F16, .b = F16, .c = F32, .result = F32, .scope = SUBGROUP},
+      {.m = 16, .n = 16, .k = 16, .a = F16, .b = F16, .c = F16, .result = F16, .scope = SUBGROUP},
+      {.m = 64, .n = 64, .k = 16, .a = F16, .b = F16, .c = F32, .result = F32, .scope = WORKGROUP},
+      {.m = 255, .n = 8, .k = 16, .a = F16, .b = F16, .c = F32, .result = F32, .scope = SUBGROUP},
+      {.m = 16, .n = 16, .k = 32, .a = I8, .b = I8, .c = I32, .result = I32, .saturating = 1, .scope = SUBGROUP},
+      {.m = 16, .n = 8, .k = 32, .a = U8, .b = U8, .c = U32, .result = U32, .scope = SUBGROUP},
+      {.m = 16, .n = 8, .k = 32, .a = I8, .b = U8, .c = I32, .result = I32, .scope = SUBGROUP}};
+  kir_mma out[KIR_MMA_TYPES];
+  memcpy(units.rows, rows, sizeof rows);
+  units.count = IR_COUNT(rows);
+  vk_query_units(get_list, NULL, ir_host_malloc(), VK_NULL_HANDLE, out);
+  tap_result(is_size(out[KIR_MMA_F16], 16, 8, 16), __FILE__, __LINE__, "of f16 the largest of a subgroup, in f32: %u x %u x %u",
+             out[KIR_MMA_F16].m, out[KIR_MMA_F16].n, out[KIR_MMA_F16].k);
+  tap_result(is_size(out[KIR_MMA_U8], 16, 8, 32) && !out[KIR_MMA_I8].m && !out[KIR_MMA_BF16].m, __FILE__, __LINE__,
+             "none that saturates, none of two types");
+  static const struct {
+    uint32_t count, asked;
+    VkResult answer;
+    const char *what;
+  } none[] = {{0, 1, VK_SUCCESS, "a driver lists none"},
+              {8, 1, VK_ERROR_OUT_OF_HOST_MEMORY, "it fails"},
+              {257, 1, VK_SUCCESS, "it lists more than anybody has"},
+              {8, 2, VK_ERROR_UNKNOWN, "it fails the second time"}};
+  for (size_t i = 0; i < IR_COUNT(none); i++) {
+    units.count = none[i].count, units.answer = none[i].answer, units.listed = 0;
+    memset(out, 1, sizeof out);
+    vk_query_units(get_list, NULL, ir_host_malloc(), VK_NULL_HANDLE, out);
+    tap_result(!out[KIR_MMA_F16].m && !out[KIR_MMA_U8].m && units.listed == none[i].asked, __FILE__, __LINE__, "no product where %s",
+               none[i].what);
+  }
+  memset(out, 1, sizeof out);
+  vk_query_units(get_nothing, NULL, ir_host_malloc(), VK_NULL_HANDLE, out);
+  tap_result(!out[KIR_MMA_F16].m, __FILE__, __LINE__, "no product where a loader has no such function");
+}
+
 int main(void) {
   test_caps();
   test_subgroups();
@@ -317,5 +384,6 @@ int main(void) {
   test_features();
   test_enabled();
   test_memory();
+  test_products();
   return tap_done();
 }
