@@ -28,6 +28,16 @@ static const snt_symbol *given_bounds(const onnx_import *im, const char *name, c
   return NULL;
 }
 
+/* Of an extent that has several names by what the model does with it, what is said of any of them. */
+static const snt_symbol *given_of_any(const onnx_import *im, const char *name, const char *param) {
+  const snt_symbol *given = given_bounds(im, name, param);
+  for (uint32_t i = 0; !given && i < im->rules.count; i++) {
+    const onnx_rule *r = &im->rules.at[i];
+    if (r->same_as && !strcmp(r->same_as, name)) given = given_of_any(im, r->symbol, r->symbol);
+  }
+  return given;
+}
+
 static const onnx_rule *find_rule(const onnx_import *im, const char *name, bool same) {
   for (uint32_t i = 0; i < im->rules.count; i++)
     if ((im->rules.at[i].same_as != NULL) == same && !strcmp(im->rules.at[i].symbol, name)) return &im->rules.at[i];
@@ -65,7 +75,7 @@ static bool apply_rule(onnx_import *im, const onnx_rule *r, expr_symbol *s) {
 }
 
 static bool settle_bounds(onnx_import *im, const char *name, const char *param, int64_t hint, expr_symbol *s) {
-  const snt_symbol *given = given_bounds(im, name, param);
+  const snt_symbol *given = given_of_any(im, name, param);
   *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = hint};
   if (given) *s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
   if (s->min < 0 || s->max < s->min || (s->multiple_of > 1 && s->multiple_of > s->max))
@@ -122,10 +132,25 @@ int64_t onnx_given_most(onnx_import *im, const char *value) {
   return -1;
 }
 
-bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
+/* What the caller says an extent usually is holds also where the model made it a number, or another's. */
+static bool is_as_given(onnx_import *im, const char *param, ir_expr extent) {
+  const char *name = symbol_name(im, param);
+  const expr_pool *pool = im->g->pool;
+  const snt_symbol *given = given_bounds(im, name, param);
+  int64_t is;
+  if (!given || given->hint < given->min || given->hint > given->max) return true;
+  if (!expr_is_const(pool, extent, &is)) {
+    const expr_symbol *symbol = &pool->symbols.at[pool->nodes.at[-extent - 1].value];
+    if (!strcmp(symbol->name, name)) return true; /* its own bounds say the rest */
+    is = symbol->hint;
+  }
+  return is == given->hint || onnx_fail(im, SNT_E_SHAPE, "extent %.80s is %lld by what the model does with it, not %lld", name,
+                                        (long long)is, (long long)given->hint);
+}
+
+static bool make_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
   const char *name = symbol_name(im, param);
   expr_symbol s;
-  onnx_note_dim(im, param);
   for (const onnx_rule *r = find_rule(im, name, true); r; r = find_rule(im, name, true)) name = r->same_as;
   if (find_symbol(im->g->pool, name, out)) return true;
   if (!settle_bounds(im, name, param, hint, &s)) return false;
@@ -137,4 +162,9 @@ bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out)
   if (!s.name) return onnx_fail(im, SNT_E_HOST_MEM, "out of memory");
   *out = expr_symbol_add(im->g->pool, &s);
   return true;
+}
+
+bool onnx_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {
+  onnx_note_dim(im, param);
+  return make_symbol(im, param, hint, out) && is_as_given(im, param, *out);
 }

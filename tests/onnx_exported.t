@@ -21,7 +21,7 @@ sub differ { # '' or what is wrong
 }
 
 # Those whose extents can stay open, where the answer hangs on them: rules make halves equal, a range ends at an extent.
-my %open = map { $_ => 1 } qw(halves halves_beside unnamed dotted anchors decoder pyramid settled same last_places enlarged one_row pairs rows_left states);
+my %open = map { $_ => 1 } qw(halves halves_beside unnamed dotted anchors decoder pyramid settled same last_places enlarged one_row rows_alike pairs rows_left states);
 for my $device ('host', 'vulkan:llvmpipe', 'opencl:pocl') {
   my $found = `$sinter devices 2>&1`;
   for my $case (map { ([$_, ''], /^(\S+)/ && $open{$1} ? [$_, '--open'] : ()) } @cases) {
@@ -51,6 +51,14 @@ $said = `$sinter run $dir/halves.onnx --device host --open --dim h=10 --dim w=24
 ok($? && $said =~ /extent h must be a multiple of 4/, 'an open extent that does not divide') or diag($said);
 $said = `$sinter run $dir/squeeze.onnx --device host --open --dim batch=1 2>&1`;
 ok($? && $said =~ /whether axis 0 has extent 1 is open/, 'an extent that is open by wish') or diag($said);
+# What --dim says of an extent that the model makes a number, or the same as another, holds or is refused.
+for (['one_row', '--dim n=2', qr/extent n is 1 by what the model does with it, not 2/], ['rows_alike', '--dim m=2 --dim n=3', qr/extent n is 2 by .*, not 3/],
+     ['one_row', '--dim n=1', qr/^$/], ['rows_alike', '--dim m=2 --dim n=2', qr/^$/]) {
+  $said = `$sinter run $dir/$_->[0].onnx --device host --open $_->[1] --quiet 2>&1`;
+  like($said, $_->[2], "$_->[0] --open $_->[1]");
+}
+system("$sinter run $dir/rows_alike.onnx --device host --open --dim n=2 --quiet --output y=$dir/y.npy");
+is((array("$dir/y.npy"))[0], '2 3', 'what is said of one name holds for the other');
 my ($branch) = grep { /^branch / } @cases;
 my ($options) = $branch =~ /^\S+ (.*)/;
 $said = `$sinter run $dir/branch.onnx --device host $options 2>&1`;

@@ -39,7 +39,8 @@ typedef struct snt_onnx_info {
   /* Bounds of symbolic extents by name, the file's or the symbol's; min = max fixes one: the graph then has no such symbol. Of a whole
      number that the model computes and makes a length of, by the name of its value, max is how much it may be (hint, if max is INT32_MAX):
      there is room for so much, what goes beyond it is left out, and NAME.count of an output says how much there is. A name that neither an
-     input nor such a number has is SNT_E_ARG. Where an operator needs it, an open extent becomes a number or a multiple of one. */
+     input nor such a number has is SNT_E_ARG. Where an operator needs it, an open extent becomes a number, that of another
+     name, or a multiple of one: SNT_E_SHAPE if `hint`, where it lies within the bounds, is another. */
   const snt_symbol *dims;
   const snt_onnx_fixed *fixed;
   void *user;
