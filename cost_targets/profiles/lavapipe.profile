@@ -28,8 +28,8 @@ fma_per_cycle = 1              # one mul and one add a cycle
 scalar_load_cycles = 1.6       # a second factor of the left operand of 128 x 384 x 1536 takes 22 % more
 lane_load_cycles = 1.5         # what a concatenation leaves out, or no texel brings (bf16): sinter calibrate 1.1-1.3 (Zen 5); a byte that is stored three times that
 contract_share = 1.05          # sinter calibrate: 512 x 256 x 256, 0.8-1.1 (Zen 5); 0.21 on a Xeon of 2.5 GHz, before texels were handed round
-# Cycles of 8 results beyond a copy, sinter calibrate with two vectors an item on a Zen 4 (Mesa 22.3.6, LLVM 15), +-10 %. Rates of memory are not those of its copies, 34 GB/s: in plans
-# what another core has written is read, and by those 133 % were lost where these lose 0
+# Cycles of 8 results beyond a copy, sinter calibrate with two vectors an item on a Zen 4 (Mesa 22.3.6, LLVM 15), +-10 %. The rates above are not those of its copies there, 34 GB/s:
+# plans read what another core has written (at 24 GB/s one of forty chosen plans took 2.3 times the best one's time)
 op_cycles = 0.5
 special_cycles = 11            # exp
 div_cycles = 2.2
