@@ -107,7 +107,7 @@ graph \@g(%x: f32[64,64]) {
 END
 }
 
-sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = tanh %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
+sub read_both_ways { return "graph \@readers(%x0: f32[128,128], %x1: f32[128,128], %m: f32[128,128]) {\n  %u0_0 = neg %x0\n  %v0 = sigmoid %u0_0\n  %s1 = reduce.sum %v0, axes=[1], keep\n  %b1 = broadcast %s1, shape=[128,128]\n  %r1 = div %v0, %b1\n  %r2 = mul %v0, %x1\n  %u1_0 = neg %r2\n  %u1_1 = neg %u1_0\n  %v1 = neg %u1_1\n  %r3 = mul %v1, %x1\n  %r4 = reduce.max %v1, axes=[0]\n  return y1=%r1, y2=%r2, y3=%r3, y4=%r4\n}\n" } # sums along rows, extrema down columns
 sub turned_beside { my ($more) = @_; return "graph \@g(%x: f32[784,64]) {\n  %a = add %x, 1.0\n  %t = transpose %a, perm=[1,0]\n  %y = floor %t\n  must_fuse %a, %y\n  return ${more}y=%y\n}\n" }
 sub vector_beside { return "graph \@g(%x: f32[512,512], %b: f32[512]) {\n  %t = tanh %b\n  %e = broadcast %t, shape=[512,512]\n  %p = mul %x, %e\n  %y = reduce.sum %p, axes=[1]\n  return y=%y\n}\n" }
 sub value_a_row { # of a square, whose rows are as many as their elements
