@@ -6,7 +6,7 @@
 #include "fusion/rewrite/words_private.h"
 #include "fusion/words.h"
 
-enum { MOST_WORDS = 4 /* of a sum: written out */ };
+enum { PRODUCTS = 8 /* of a sum: written out */ };
 
 typedef struct rounded {
   words *w;
@@ -139,7 +139,7 @@ static uint32_t scale_of(const rounded *x) {
 
 uint32_t words_times_codes(words *w, uint32_t matrix, uint32_t vectors) {
   words own = *w;
-  rounded x = {.w = &own, .words = MOST_WORDS};
+  rounded x = {.w = &own, .words = PRODUCTS / own.fields};
   uint32_t factors[WORDS_FACTORS];
   int64_t count;
   if (!w->r->c->options->profile->caps.dot4 || !read_codes(&x, vectors)) return 0;
