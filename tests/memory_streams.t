@@ -102,6 +102,13 @@ for my $case ([2048, 'some'], [64, 'none']) {
   is(scalar(grep { $_ > 64 } @asked), 0, 'no more than a line at once');
 }
 
+# Bytes times codes are a third of the operations for a line: hardware is early enough for vectors of a line.
+(my $coded = $fields) =~ s/ROWS/2048/g;
+$coded =~ s/%x: f32\[1,4096\]\) \{\n/%q: i8[1,128,32], %a: f32[1,128,1]) {\n  %qf = cast %q, dtype=f32\n  %ab = broadcast %a, shape=[1,128,32], axes=[0,1,2]\n  %qa = mul %qf, %ab\n  %x = reshape %qa, shape=[1,4096]\n/ or die 'the fields have no x';
+$text = kernels(put('coded.snt', $coded), put("dots.profile", "base = pocl\nname = dots\nlanes = 16\nregisters = 32\nrun_fetch_lanes = 0\ncaps.dot4 = 1\n"));
+like($text, qr/snt_dot4\(/, 'words times codes');
+is(count($text, 'SNT_PREFETCH\(p'), 0, 'are not asked for');
+
 # A line of 64 bytes is two blocks of 8 x 8, stored whole; four lines lie beside each other before the next rows are read. What lies far apart passes the
 # caches by where long runs do not, too.
 $text = kernels($turned, 'pocl');

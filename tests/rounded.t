@@ -15,17 +15,19 @@ sub product {
   my ($bytes, $terms) = ($size / $fields, $blocks * $size);
   my $text = "graph \@g(%q: i8[$vectors,$blocks,$size], %a: f32[$vectors,$blocks,1]) {\n  %w: u8[$rows,$blocks,$bytes] = const uniform seed=1 scale=127\n" .
     "  %s: f32[$rows,$blocks] = const normal seed=2\n";
-  for my $i (0 .. $fields - 1) {
+  my $shape = "[$rows,$blocks,$bytes" . ($fields > 1 ? ",$fields]" : ']');
+  for my $i ($fields > 1 ? 0 .. $fields - 1 : ()) {
     $text .= $i ? "  %m$i = shr %w, " . $i * $bits . "\n" : "  %m0 = and %w, $mask\n";
     $text .= $i && $i + 1 < $fields ? "  %n$i = and %m$i, $mask\n" : "  %n$i = and %m$i, 255\n";
     $text .= "  %f$i = reshape %n$i, shape=[$rows,$blocks,$bytes,1]\n";
   }
-  $text .= '  %both = concat ' . join(', ', map {"%f$_"} 0 .. $fields - 1) . ", axis=3\n  %c = cast %both, dtype=f32\n";
+  $text .= '  %both = concat ' . join(', ', map {"%f$_"} 0 .. $fields - 1) . ", axis=3\n" if $fields > 1;
+  $text .= '  %c = cast ' . ($fields > 1 ? '%both' : '%w') . ", dtype=f32\n";
   my $off = "  %d = sub %c, $zero\n";
-  my $spread = "broadcast %zf, shape=[$rows,$blocks,$bytes,$fields], axes=[0,1]\n  %d = sub %c, %zb\n";
+  my $spread = "broadcast %zf, shape=$shape, axes=[0,1]\n  %d = sub %c, %zb\n";
   $off = "  %z: u8[$rows,$blocks] = const uniform seed=3 scale=7\n  %zf = cast %z, dtype=f32\n  %zb = $spread" if $zero eq 'byte';
   $off = "  %zf: f32[$rows,$blocks] = const normal seed=3\n  %zb = $spread" if $zero eq 'real';
-  return $text . $off . "  %sb = broadcast %s, shape=[$rows,$blocks,$bytes,$fields], axes=[0,1]\n  %e = mul %d, %sb\n  %matrix = reshape %e, shape=[$rows,$terms]\n" .
+  return $text . $off . "  %sb = broadcast %s, shape=$shape, axes=[0,1]\n  %e = mul %d, %sb\n  %matrix = reshape %e, shape=[$rows,$terms]\n" .
     "  %qf = cast %q, dtype=f32\n  %ab = broadcast %a, shape=[$vectors,$blocks,$size], axes=[0,1,2]\n  %x = mul %qf, %ab\n  %v = reshape %x, shape=[$vectors,$terms]\n" .
     "  %y = linear %v, %matrix\n  return y=%y\n}\n";
 }
@@ -40,6 +42,9 @@ my @cases = ( # name, products of words, what it is, text
   ['two', 8, 'two vectors', product(2, 256, 8, 32, 4, '8.0')],
   ['three', 8, 'three, a zero of each block', product(3, 2048, 4, 32, 4, 'byte')],
   ['five', 8, 'five, blocks of several sums', product(5, 256, 4, 64, 4, '8.0')],
+  ['whole', 8, 'bytes of one field', product(1, 256, 8, 32, 8, '128.0')],
+  ['whole_two', 8, 'bytes, a zero of each block, two vectors', product(2, 2048, 4, 64, 8, 'byte')],
+  ['whole_short', 4, 'bytes, blocks of four words', product(3, 256, 16, 16, 8, '128.0')],
   ['real', 0, 'what is taken off is no whole number', product(1, 256, 8, 32, 4, 'real')],
   ['half', 0, 'nor is this', product(1, 256, 8, 32, 4, '7.5')],
   ['narrow', 0, 'scales of f16, two vectors', product(2, 256, 8, 32, 4, '8.0') =~ s/%a: f32/%a: f16/r =~ s/%qf = cast %q, dtype=f32/%qf = cast %q, dtype=f16/r =~ s/%v = reshape %x, (.*)/%v16 = reshape %x, $1\n  %v = cast %v16, dtype=f32/r],

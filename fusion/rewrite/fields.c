@@ -7,19 +7,23 @@ enum { DEPTH = 16 };
 
 static bool is_elementwise(const ir_node *n) { return (ir_ops[n->op].flags & IR_POINTWISE) && n->op != IR_OP_custom && n->arity <= 3; }
 
-/* The shape before the last axis became one of two: that of a concatenation along fields of one element. 0: there is none. */
-static const ir_tensor *find_fields(const ir_graph *g, uint32_t node, uint32_t depth) {
+/* The shape before the last axis became one of two: that of a concatenation along fields of one element. A constant byte is its own field. */
+static bool find_fields(const ir_graph *g, uint32_t node, uint32_t depth, ir_tensor *found) {
   const ir_node *n = ir_at(g, node);
-  const ir_tensor *found = NULL;
   if (n->op == IR_OP_reshape) {
     const uint32_t joined = ir_arg(g, node, 0);
-    const ir_tensor *t = &ir_at(g, joined)->type;
-    const bool folds = n->type.rank && t->rank == n->type.rank + 1u &&
-                       !memcmp(t->dims, n->type.dims, (n->type.rank - 1u) * sizeof *t->dims);
-    return folds && ir_at(g, joined)->op == IR_OP_concat && ir_attr_int(g, joined, IR_ATTR_axis, 0) == t->rank - 1 ? t : NULL;
+    *found = ir_at(g, joined)->type;
+    const bool folds = n->type.rank && found->rank == n->type.rank + 1u &&
+                       !memcmp(found->dims, n->type.dims, (n->type.rank - 1u) * sizeof *found->dims);
+    return folds && ir_at(g, joined)->op == IR_OP_concat && ir_attr_int(g, joined, IR_ATTR_axis, 0) == found->rank - 1;
   }
-  for (uint32_t i = 0; depth && is_elementwise(n) && i < n->arity && !found; i++) found = find_fields(g, ir_arg(g, node, i), depth - 1);
-  return found;
+  if (n->op == IR_OP_const && n->type.dtype == SNT_U8 && n->type.rank > 1 && n->type.rank < SNT_MAX_RANK) {
+    *found = n->type;
+    return found->dims[found->rank++] = 1, true;
+  }
+  bool is = false;
+  for (uint32_t i = 0; depth && is_elementwise(n) && i < n->arity && !is; i++) is = find_fields(g, ir_arg(g, node, i), depth - 1, found);
+  return is;
 }
 
 /* The same for all fields of a byte, and for all bytes of a block: an operand without the last axis. 0: it is not. */
@@ -57,8 +61,7 @@ static uint32_t unfolded(rebuild *r, uint32_t node, const ir_tensor *to, uint32_
 uint32_t rewrite_fields(rebuild *r, uint32_t matrix) {
   const ir_tensor full = ir_at(r->to, matrix)->type;
   const uint32_t rows = ir_at(r->to, matrix)->op == IR_OP_reshape ? ir_arg(r->to, matrix, 0) : matrix;
-  const ir_tensor *found = is_elementwise(ir_at(r->to, rows)) ? find_fields(r->to, rows, DEPTH) : NULL;
-  if (!found) return matrix;
-  const ir_tensor to = *found;
+  ir_tensor to;
+  if (!is_elementwise(ir_at(r->to, rows)) || !find_fields(r->to, rows, DEPTH, &to)) return matrix;
   return rebuild_reshape(r, unfolded(r, rows, &to, DEPTH), full.rank, full.dims);
 }

@@ -6,7 +6,7 @@
 #include "fusion/rewrite/words_private.h"
 #include "fusion/words.h"
 
-enum { MOST_WORDS = 4 /* of a sum: written out */ };
+enum { PRODUCTS = 8 /* of a sum: written out */ };
 
 typedef struct rounded {
   words *w;
@@ -70,8 +70,7 @@ static bool read_matrix(rounded *x, uint32_t node) {
   const ir_graph *g = x->w->r->to;
   if (ir_at(g, node)->op == IR_OP_sub && !read_zero(x, ir_arg(g, node, 1))) return false;
   if (ir_at(g, node)->op == IR_OP_sub) node = ir_arg(g, node, 0);
-  if (ir_at(g, node)->op != IR_OP_cast || ir_at(g, ir_arg(g, node, 0))->op != IR_OP_concat) return false;
-  return (x->bytes = words_joined_bytes(x->w, ir_arg(g, node, 0))) != 0;
+  return ir_at(g, node)->op == IR_OP_cast && (x->bytes = words_joined_bytes(x->w, ir_arg(g, node, 0))) != 0;
 }
 
 static uint32_t kept(rebuild *r, uint32_t node) {
@@ -111,6 +110,7 @@ static uint32_t field_of(const rounded *x, uint32_t packed, uint32_t word, uint3
   memcpy(sizes, t.dims, sizeof sizes);
   starts[3] = word, sizes[3] = 1;
   uint32_t value = words_for_vectors(w, rebuild_reshape(w->r, rebuild_slice(w->r, packed, t.rank, starts, sizes, NULL), 4, flat));
+  if (width == 8) return value;
   if (field) value = ir_add2(g, IR_OP_shr, value, ir_add_splat(g, SNT_I32, (double)(field * width)));
   return ir_add2(g, IR_OP_and, value, ir_add_splat(g, SNT_I32, (double)(((1 << width) - 1) * 0x01010101)));
 }
@@ -139,7 +139,7 @@ static uint32_t scale_of(const rounded *x) {
 
 uint32_t words_times_codes(words *w, uint32_t matrix, uint32_t vectors) {
   words own = *w;
-  rounded x = {.w = &own, .words = MOST_WORDS};
+  rounded x = {.w = &own, .words = PRODUCTS / own.fields};
   uint32_t factors[WORDS_FACTORS];
   int64_t count;
   if (!w->r->c->options->profile->caps.dot4 || !read_codes(&x, vectors)) return 0;

@@ -143,17 +143,18 @@ static bool read_field(const ir_graph *g, uint32_t node, field_bits *f) {
   return false;
 }
 
-/* Fields of equal width, one behind the other. */
+/* Fields of equal width, one behind the other, or whole bytes. */
 uint32_t words_joined_bytes(const words *w, uint32_t node) {
   const ir_graph *g = w->r->to;
   const ir_node *n = ir_at(g, node);
   const int64_t width = 8 / w->fields;
   const uint32_t last = w->from.rank - 1;
+  const bool joined = n->op == IR_OP_concat && n->arity == w->fields && ir_attr_int(g, node, IR_ATTR_axis, 0) == (int64_t)last;
   uint32_t bytes = 0;
   field_bits f;
-  if (n->arity != w->fields || ir_attr_int(g, node, IR_ATTR_axis, 0) != (int64_t)last || width * w->fields != 8) return 0;
-  for (uint32_t i = 0; i < n->arity; i++) {
-    if (!read_field(g, ir_arg(g, node, i), &f) || f.first != i * width || (bytes && f.bytes != bytes)) return 0;
+  if ((!joined && w->fields > 1) || width * w->fields != 8) return 0;
+  for (uint32_t i = 0; i < w->fields; i++) {
+    if (!read_field(g, joined ? ir_arg(g, node, i) : node, &f) || f.first != i * width || (bytes && f.bytes != bytes)) return 0;
     if ((f.width < 8 - f.first ? f.width : 8 - f.first) != width) return 0;
     bytes = f.bytes;
   }

@@ -80,7 +80,7 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
   w->to.dims[0] = rows / w->lanes, w->to.dims[rank - 2] = bytes / WORD, w->to.dims[rank - 1] = w->vectors * w->lanes;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &w->to), &count) || count <= FUSION_FOLD_LIMIT)
     return false; /* fields would become constants */
-  if (w->fields < 2 || w->fields > MOST_FIELDS || rows % w->lanes || bytes % WORD || !bytes ||
+  if (w->fields > MOST_FIELDS || rows % w->lanes || bytes % WORD || !bytes ||
       (double)(rows / w->lanes) < 2 * w->r->c->options->profile->units)
     return false;
   *matrix = below;
@@ -204,12 +204,13 @@ static uint32_t lane_matrix(words *w, uint32_t matrix) {
 }
 
 /* Few vectors, one behind the other as they are beside the rows: sums, as of one of them. 0: they are many, or lie otherwise. (4096 x 4096
-   of 4 bits, two cores of Zen 4: 4 vectors 2.7 to 0.74 ms, 8 6.6 to 1.4, 16 3.5 to 2.8, 24 the same.) Of codes there may be as many as a
-   prompt has words. */
+   of 4 bits, two cores of Zen 4: 4 vectors 2.7 to 0.74 ms, 8 6.6 to 1.4, 16 3.5 to 2.8, 24 the same; of bytes, for which no table is large
+   enough, 8 1.9 to 1.4, 16 2.8 to 3.0.) Of codes there may be as many as a prompt has words. */
 static uint32_t few_vectors(rebuild *r, const ir_attr_value lists[4]) {
   enum { OF_CODES = 16384, BY_TABLE = 16, BY_LITERALS = 8 };
   const cost_profile *p = r->c->options->profile;
-  const int64_t few = cost_permutes(p) ? BY_TABLE : BY_LITERALS, most = words_are_codes(r, r->args[0]) ? OF_CODES : few;
+  const bool codes = words_are_codes(r, r->args[0]);
+  const int64_t most = codes ? OF_CODES : cost_permutes(p) ? BY_TABLE : BY_LITERALS;
   const ir_attr_value *x = &lists[1], *out = &lists[2], *matrix = &lists[3];
   const ir_tensor *t = &ir_at(r->to, r->args[0])->type;
   words w = {.r = r, .vectors = 1};
@@ -223,9 +224,10 @@ static uint32_t few_vectors(rebuild *r, const ir_attr_value lists[4]) {
   }
   if (w.vectors < 2 || w.vectors > most) return 0;
   const double bytes = (double)schedule_hint(r->to->pool, ir_tensor_elements(r->to->pool, t)) * sizeof(float);
-  w.only_codes = w.vectors > few || bytes > SCHEDULE_NEAR_VECTORS * p->l2_bytes;
-  uint32_t rows = !w.only_codes || most > few ? rewrite_fields(r, r->args[1]) : 0;
+  const bool near = bytes <= SCHEDULE_NEAR_VECTORS * p->l2_bytes;
+  uint32_t rows = near || codes ? rewrite_fields(r, r->args[1]) : 0;
   if (!rows || !read_vectors(&w, &rows, 1, r->args[0]) || w.to.rank == SNT_MAX_RANK) return 0;
+  w.only_codes = !near || w.vectors > (cost_permutes(p) && w.fields > 1 ? BY_TABLE : BY_LITERALS);
   const uint32_t sums = sum_words(&w, rows, r->args[0]);
   const ir_tensor *own = &ir_at(r->from, r->node)->type;
   return sums ? rebuild_reshape(r, sums, own->rank, own->dims) : 0;
