@@ -245,6 +245,26 @@ for my $case (['softmax', '4,96,48', '[1]', 1], ['vectors left over', '3,70,37',
   }
 }
 
+# A dear row that is kept for the last sweep has a loop of its own ahead of another dear function of the sweep that makes it (fusion/schedule/row.c), wherever it lies; alone it is made by the way.
+for my $case (['kept', '16,512', '%t', '', 5], ['an output', '16,512', '%t', ', e=%e', 5], ['vectors left over', '16,677', '%t', '', 6], ['alone', '16,512', '%a', '', 4]) {
+  my ($name, $shape, $early, $more, $loops) = @$case;
+  (my $base = "ahead_$name") =~ s/ /_/g;
+  my $file = put("$base.snt", "graph \@g(%x: f32[$shape], %z: f32[$shape]) {\n  %e = exp %x\n  %a = mul %e, %z\n  %s = reduce.sum %e, axes=[1], keep\n  %b = broadcast %s, shape=[$shape]\n  %d = div %a, %b\n" .
+    "  %t = tanh %e\n  return d=%d, t=$early$more\n}\n");
+  my @profile = map { put("ahead_$_.profile", "base = pocl\nname = ahead\nlaunch_ns = 1000000 ns\nmin_groups = 2\ntarget = $_\n") } qw(opencl kir);
+  system("$sinter compile $file --target opencl --profile $profile[0] -o $file.out >/dev/null 2>&1");
+  my @kernels = glob "$file.out/k*.cl";
+  my $text = @kernels == 1 ? `cat '@kernels'` : '';
+  is(scalar(() = $text =~ /\bfor \(/g), $loops, "$name: $loops loops") or diag($text);
+  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
+    SKIP: {
+      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
+      is($code, 0, "$device: ahead: $name") or diag($said);
+    }
+  }
+}
+
 # Down columns: extremes take turns in four of them (each is compared, and told from NaN, behind the one before it), in a loop or written out; sums, one after the other, have
 # neighbouring vectors in one loop where two groups are left for each unit.
 for my $case (['extremes', '302,24', 'max', 3, 'v\d+ \+= 4u', 1], ['extremes in pieces', '2,97,24', 'min', 3, 'v\d+ \+= 4u', 1],

@@ -9,14 +9,9 @@ enum { AT_ONCE = 4, SUMS = 4, FEW = 16 }; /* rows; registers of sums; nodes of a
 
 static bool is_dear(const row_job *j, uint32_t node) { return (ir_ops[ir_at(j->c->graph, node)->op].flags & IR_EXPENSIVE) != 0; }
 
-static bool has_own_row(const row_job *j, uint32_t node) {
-  for (uint32_t i = 0; i < j->dear_count; i++)
-    if (j->dear[i] == node) return true;
-  return row_is_staged(j, node);
-}
-
 /* Of several transcendental functions that a sweep computes, each but the last has a loop and a row of its own: in one loop they wait for
-   each other (measured on PoCL: exp and two sigmoids 1.6 times as long, nine functions 2.3 times; see schedule/loop_dear.c). */
+   each other (measured on PoCL: exp and two sigmoids 1.6 times as long, nine functions 2.3 times; see schedule/loop_dear.c). A kept row that the sweep would
+   fill by the way is no exception. */
 static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
   emit *e = j->e;
   const uint8_t *needed = j->seen + (size_t)sweep_number * e->g->nodes.count;
@@ -27,12 +22,10 @@ static void compute_dear_rows(row_job *j, uint32_t sweep_number) {
     if (needed[j->group->nodes[i]] && is_dear(j, j->group->nodes[i])) last = j->group->nodes[i];
   for (uint32_t i = 0; i < j->group->count && j->dear_count < MAX_DEAR; i++) {
     const uint32_t node = j->group->nodes[i];
-    if (node == last || !needed[node] || !is_dear(j, node) || !row_is_full(j, node) || has_own_row(j, node)) continue;
-    stage_info info = {.node = node, .storage = STAGE_PRIVATE, .ring_axis = -1};
-    for (uint32_t d = 0; d < j->full.rank; d++) {
-      info.origin[d] = j->at[d];
-      info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
-    }
+    if (node == last || !needed[node] || !is_dear(j, node) || !row_is_full(j, node) || row_is_made(j, node)) continue;
+    const uint32_t stage = row_find_stage(j, node);
+    if (stage < j->staged_count && j->staged_in[stage] != sweep_number) continue;
+    const stage_info info = row_stage(j, node, stage);
     j->dear[j->dear_count++] = node;
     emit_stage(e, &info, j->lanes, UINT32_MAX);
   }

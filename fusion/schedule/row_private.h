@@ -65,8 +65,12 @@ void row_go_to_aligned(row_job *); /* the group's row; sets `start` */
 void row_store_aligned(row_job *, const sweep *);
 
 /* ---- what to keep of a row (schedule/row_stages.c) ---- */
-bool row_find_kept(row_job *); /* marks what each sweep needs and chooses stages; false: out of host memory */
+bool row_find_kept(row_job *);                           /* marks what each sweep needs and chooses stages; false: out of host memory */
+uint32_t row_find_stage(const row_job *, uint32_t node); /* staged_count: none */
 bool row_is_staged(const row_job *, uint32_t node);
+bool row_is_made(const row_job *, uint32_t node); /* ahead of the sweep, in a loop of its own */
+stage_info row_stage(const row_job *, uint32_t node,
+                     uint32_t stage); /* where what is kept lies; of a row of the sweep's own, at staged_count, private */
 bool row_is_read_in_place(const row_job *, uint32_t node); /* while outputs are stored: where they are */
 void row_find_homes(row_job *);
 void row_drop_shared_stages(row_job *, bool item_rows);

@@ -58,9 +58,17 @@ static bool is_worth_keeping(row_job *j, const ir_uses *uses, uint32_t node, uin
   return expensive || loads > 1;
 }
 
-bool row_is_staged(const row_job *j, uint32_t node) {
-  for (uint32_t i = 0; i < j->staged_count; i++)
-    if (j->staged[i] == node) return true;
+uint32_t row_find_stage(const row_job *j, uint32_t node) {
+  uint32_t i = 0;
+  while (i < j->staged_count && j->staged[i] != node) i++;
+  return i;
+}
+
+bool row_is_staged(const row_job *j, uint32_t node) { return row_find_stage(j, node) < j->staged_count; }
+
+bool row_is_made(const row_job *j, uint32_t node) {
+  for (uint32_t i = 0; i < j->dear_count; i++)
+    if (j->dear[i] == node) return true;
   return false;
 }
 
@@ -173,9 +181,10 @@ void row_order_stages(row_job *j, uint32_t sweep_number) {
   if (j->items > 1 && axes > 1 && sync) kir_barrier(j->e->k, sync);
 }
 
-static stage_info stage_of_row(const row_job *j, uint32_t i) {
-  stage_info info = {.node = j->staged[i], .home = j->home[i], .ring_axis = -1, .group = j->group_var, .groups = j->groups};
-  info.storage = stage_place(j, i);
+stage_info row_stage(const row_job *j, uint32_t node, uint32_t stage) {
+  const bool kept = stage < j->staged_count;
+  stage_info info = {.node = node, .home = kept ? j->home[stage] : 0, .ring_axis = -1, .group = j->group_var, .groups = j->groups};
+  info.storage = kept ? stage_place(j, stage) : STAGE_PRIVATE;
   for (uint32_t d = 0; d < j->full.rank; d++) {
     info.origin[d] = j->at[d];
     info.extent[d] = j->reduced[d] ? j->full.dims[d] : 1;
@@ -186,15 +195,15 @@ static stage_info stage_of_row(const row_job *j, uint32_t i) {
 
 void row_open_stages(row_job *j, uint32_t sweep_number) {
   for (uint32_t i = 0; i < j->staged_count; i++) {
-    if (j->staged_in[i] != sweep_number) continue;
-    const stage_info info = stage_of_row(j, i);
+    if (j->staged_in[i] != sweep_number || row_is_made(j, j->staged[i])) continue;
+    const stage_info info = row_stage(j, j->staged[i], i);
     emit_stage_open(j->e, &info, j->memory[i]);
   }
 }
 
 void row_show_stages(row_job *j) {
   for (uint32_t i = 0; i < j->staged_count; i++) {
-    const stage_info info = stage_of_row(j, i);
+    const stage_info info = row_stage(j, j->staged[i], i);
     const emit_stage_entry room = emit_stage_room(j->e, &info, j->memory[i]);
     j->memory[i] = room.memory;
     emit_stage_show(j->e, &room);
