@@ -33,7 +33,8 @@ for my $case (['h100', 'matmul', 1], ['h100', 'matmul_f16', 1], ['h100', 'matmul
 }
 
 # ---- a kernel's text: compilers of drivers end at twelve to twenty-four thousand statements in a row, or take minutes ----
-for my $case (['stencil_of_joined_borders', 'rusticl'], ['sums_of_functions_beside_themselves', 'rusticl'], ['sums_far_apart_and_reversed', 'pocl']) {
+for my $case (['stencil_of_joined_borders', 'rusticl'], ['sums_of_functions_beside_themselves', 'rusticl'], ['product_of_functions', 'rusticl'],
+              ['sums_far_apart_and_reversed', 'pocl']) {
   my ($graph, $profile) = @$case;
   says("$sinter compile tests/fuzz/seeds/$graph.snt --target opencl --profile $profile -o $dir/$graph");
   my @lines = map { scalar split /\n/, slurp($_) } glob "$dir/$graph/*.cl";
