@@ -51,6 +51,7 @@ typedef struct emit {
   /* What every function asks for lies near the front, where an instruction reaches it with one byte. */
   uint32_t depth;           /* open loops and ifs */
   uint32_t lane_var, lanes; /* pool variable number and vector width; lanes 1: none */
+  uint32_t copies;          /* of what is emitted now: one for each lane that is taken by itself */
   bool stream;              /* stores of outputs are streaming */
   bool same;                /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
   bool quads;               /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */

@@ -27,6 +27,7 @@ my @cases = ( # name, kernels, most loops in the first of them, what follows the
   ['rolled and added', 2, 12, "$roll  %e = exp %x\n  %y = add %e, %c\n  return y=%y\n"],
   ['shifted', 2, 12, "  %s = slice %n, starts=[0,3,0,0], sizes=[1,11,14,96]\n  %y = pad %s, low=[0,0,0,0], high=[0,3,0,0]\n  return y=%y\n"],
   ['turned', 2, 12, "  %y = transpose %n, perm=[0,2,1,3]\n  return y=%y\n"],
+  ['turned in another shape', 2, 12, "  %a = reshape %n, shape=[56,56,6]\n  %t = transpose %a, perm=[1,0,2]\n  %y = max %a, %t\n  return y=%y\n"],
   ['picked', 2, 12, "  %i: i32[14] = const [13,12,11,10,9,8,7,6,5,4,3,2,1,0]\n  %y = gather %n, %i, axis=1\n  return y=%y\n"],
   ['in windows', 1, 12, "  %a = reshape %n, shape=[1,2,7,2,7,96]\n  %y = transpose %a, perm=[0,1,3,2,4,5]\n  return y=%y\n"],
   ['half by half', 1, 12, "$halves  %cx = mul %c, %x\n  %y = add %n, %cx\n  return y=%y\n"],

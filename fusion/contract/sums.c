@@ -146,8 +146,17 @@ static int64_t unpacked_by_term(const contraction *t) {
   return count;
 }
 
+/* Are operands made of transcendental functions where the device's compiler takes few of them? Each is written for all rows and columns of a term. */
+static bool has_dear_terms(const contraction *t) {
+  bool dear = false;
+  for (uint32_t i = 0; t->c->options->profile->dear_elements && i < t->group->count; i++)
+    dear |= t->group->nodes[i] < t->set.node[0] && (ir_ops[ir_at(t->c->graph, t->group->nodes[i])->op].flags & IR_EXPENSIVE);
+  return dear;
+}
+
 static bool is_short(const contraction *t, uint32_t level) {
   int64_t extent, unpacked = unpacked_by_term(t);
+  if (has_dear_terms(t)) return false;
   for (; level < t->reduced_count; level++) {
     if (!expr_is_const(t->e->x, t->extent[t->reduced[level]], &extent) || extent > SHORT_EXTENT) return false;
     unpacked *= extent;
@@ -236,7 +245,7 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
     return;
   }
   const uint32_t rest = literal ? (uint32_t)(extent % STEP) : 0;
-  const uint32_t step = last && literal && (!rest || goes_together(t)) ? STEP : 1;
+  const uint32_t step = last && literal && (!rest || goes_together(t)) && !has_dear_terms(t) ? STEP : 1;
   emit_loop_info range = {.lo = 0, .hi = t->extent[label], .step = step, .whole = step > 1 || blocked};
   if (blocked) range.lo = t->blocks.lo, range.hi = expr_add(e->x, t->blocks.lo, t->blocks.size);
   if (step > 1 && rest) range.hi = extent - rest;

@@ -272,12 +272,12 @@ static map_access at_lane(const emit *e, const map_access *access, ir_expr lane)
 static uint32_t each_lane(emit *e, uint32_t node, const map_access *access, uint32_t (*one)(emit *, uint32_t, const map_access *)) {
   const uint32_t lanes = e->lanes;
   uint32_t parts[16];
-  e->lanes = 1;
+  e->lanes = 1, e->copies = lanes;
   for (uint32_t i = 0; i < lanes; i++) {
     const map_access own = at_lane(e, access, i);
     parts[i] = one(e, node, &own);
   }
-  e->lanes = lanes;
+  e->lanes = lanes, e->copies = 1;
   return kir_vector(e->k, e->failed || e->k->failed ? SNT_F32 : emit_value_type(e, parts[0]).base, lanes, parts);
 }
 

@@ -120,21 +120,32 @@ static uint32_t parts_of_vector(const emit *e) {
   return (e->lanes + most - 1) / (most ? most : 1);
 }
 
-/* How much is written for one term, in reads; a transcendental function is as long as four, for each part of a vector. Below views too or not: of the pieces
-   that a view joins (a border reflected in two axes has nine) each has its own. What a stage holds is only read. */
-static uint32_t text_of_term(const emit *e, uint32_t node, bool below_views, uint32_t depth) {
+/* Lanes that lie apart are read one by one. */
+static uint32_t text_of_read(const emit *e, uint32_t node, const map_access *at) {
+  int64_t apart;
+  ir_expr rest;
+  if (at->rank != ir_at(e->g, node)->type.rank) return 1; /* below what has no map */
+  const ir_expr offset = fusion_plain_offset(e->c, node, at);
+  if (!emit_uses_lanes(e, offset) || (expr_split_affine(e->x, offset, e->lane_var, &apart, &rest) && apart == 1)) return 1;
+  return e->lanes;
+}
+
+/* How much is written for one term, in reads; a transcendental function is as long as four, for each part of a vector. Below views too, where the term lies at
+   a place, or not: of the pieces that a view joins (a border reflected in two axes has nine) each has its own. What a stage holds is only read. */
+static uint32_t text_of_term(const emit *e, uint32_t node, const map_access *at, uint32_t depth) {
   const ir_node *n = ir_at(e->g, node);
-  const bool view = below_views && fusion_is_view(e->g, node);
+  const bool view = at && fusion_is_view(e->g, node);
   bool read = depth > 16 || !(view || fusion_group_has(e->group, node));
-  for (uint32_t i = 0; i < e->stages.count && below_views; i++) read |= e->stages.at[i].node == node;
-  if (read) return below_views && n->op != IR_OP_const && n->op != IR_OP_iota;
+  for (uint32_t i = 0; i < e->stages.count && at; i++) read |= e->stages.at[i].node == node;
+  if (read) return at && n->op != IR_OP_const && n->op != IR_OP_iota ? text_of_read(e, node, at) : 0;
   if (ir_ops[n->op].flags & IR_EXPENSIVE) return FUNCTION_TEXT * parts_of_vector(e);
   uint32_t count = 0;
   for (uint32_t i = 0; i < n->arity && count <= UNROLLED_TEXT; i++) {
     const uint32_t arg = ir_arg(e->g, node, i);
-    if (!below_views && !ir_same_shape(&ir_at(e->g, arg)->type, &n->type)) continue;
-    const uint32_t below = text_of_term(e, arg, below_views, depth + 1);
-    count = view ? count + below : below > count ? below : count;
+    map_access below;
+    if (!at && !ir_same_shape(&ir_at(e->g, arg)->type, &n->type)) continue;
+    if (view) below = *at, (void)ir_movement_access(e->g, node, i, &below);
+    count += text_of_term(e, arg, view ? &below : at, depth + 1);
   }
   return count;
 }
@@ -156,10 +167,11 @@ static bool is_written_out(const emit *e, const reduction *r) {
   uint32_t text = 0;
   for (uint32_t i = 0; i < ir_at(e->g, r->node)->arity; i++) {
     const uint32_t operand = ir_arg(e->g, r->node, i);
-    if (text_of_term(e, operand, false, 0)) return false;
-    text += text_of_term(e, operand, true, 0);
+    const map_access first = r->contract ? reduction_factor_at(e, r, i) : reduction_operand(e, r, 0);
+    if (text_of_term(e, operand, NULL, 0)) return false;
+    text += text_of_term(e, operand, &first, 0);
   }
-  return total * text <= UNROLLED_TEXT;
+  return total * text * e->copies <= UNROLLED_TEXT;
 }
 
 /* Into one accumulator after the other. */

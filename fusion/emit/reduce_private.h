@@ -21,7 +21,8 @@ typedef struct reduction {
 
 /* emit/reduce_terms.c */
 void reduction_open_axes(const emit *, reduction *);
-map_access reduction_operand(const emit *, const reduction *, uint32_t row); /* of what is no contraction */
+map_access reduction_factor_at(const emit *, const reduction *, uint32_t operand); /* of a contraction */
+map_access reduction_operand(const emit *, const reduction *, uint32_t row);       /* of what is no contraction */
 kir_op reduction_op(const emit *, const reduction *);
 uint32_t reduction_combine(emit *, const reduction *, uint32_t acc, uint32_t value);
 uint32_t reduction_add(emit *, const reduction *, uint32_t acc);                  /* one more term */

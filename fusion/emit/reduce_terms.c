@@ -84,7 +84,7 @@ static ir_expr reduced_at(const reduction *r, uint32_t label, bool *found) {
   return 0;
 }
 
-static map_access contract_operand(const emit *e, const reduction *r, uint32_t operand) {
+map_access reduction_factor_at(const emit *e, const reduction *r, uint32_t operand) {
   uint32_t count, out_count;
   const ir_expr *labels = ir_attr_ints(e->g, r->node, operand ? IR_ATTR_rhs : IR_ATTR_lhs, &count);
   const ir_expr *out = ir_attr_ints(e->g, r->node, IR_ATTR_out, &out_count);
@@ -206,7 +206,7 @@ uint32_t reduction_add(emit *e, const reduction *r, uint32_t acc) {
     if (!r->edge) return next;
     return kir_3(e->k, KIR_select, emit_conditions(e, 1, &(map_condition){r->at[last], 0, r->extent[last]}), next, acc);
   }
-  const map_access a = contract_operand(e, r, 0), b = contract_operand(e, r, 1);
+  const map_access a = reduction_factor_at(e, r, 0), b = reduction_factor_at(e, r, 1);
   uint32_t x = emit_value(e, ir_arg(e->g, r->node, 0), &a), y = emit_value(e, ir_arg(e->g, r->node, 1), &b);
   if (!x || !y) return 0;
   const kir_type to = kir_t(r->type.base, emit_value_type(e, x).lanes), to_y = kir_t(r->type.base, emit_value_type(e, y).lanes);

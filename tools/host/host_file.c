@@ -3,6 +3,7 @@
 #include "tools/host/host.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static int open_nameless(const char *path) {
 static bool give_name(FILE *file, const char *path) {
   char own[40];
   snprintf(own, sizeof own, "/proc/self/fd/%d", fileno(file));
-  return !fflush(file) && !linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+  return !linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
 static FILE *open_new(const char *path, bool *nameless) {
@@ -116,19 +117,37 @@ snt_result host_begin_file(host_output *out, const char *path, snt_diag *diag) {
 
 snt_result host_close_file(host_output *out, snt_result so_far, snt_diag *diag) {
   if (!out->file) return so_far;
-  bool good = !ferror(out->file);
+  bool good = !ferror(out->file) && !fflush(out->file);
   int reason = errno;
-  if (good && so_far == SNT_OK && out->nameless && !give_name(out->file, out->temporary)) good = false, reason = errno;
-  if (fclose(out->file)) good = false, reason = errno;
-  out->file = NULL;
+  if (!out->nameless) { /* what has no name yet is given one when it is renamed, and is lost when it is closed */
+    if (fclose(out->file)) good = false, reason = errno;
+    out->file = NULL;
+  }
   return good || so_far != SNT_OK ? so_far : host_fail(diag, SNT_E_LIMIT, "file", "%s: %s", out->path, strerror(reason));
+}
+
+/* Signals that end a process wait meanwhile: one that comes while the file is given a name of its own is delivered before that is its right one. */
+static bool put_in_place(const host_output *out) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  bool good = !out->nameless || give_name(out->file, out->temporary);
+  const bool named = good;
+  good = good && !rename(out->temporary, out->path);
+  const int reason = errno;
+  if (named && !good) unlink(out->temporary);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = reason;
+  return good;
 }
 
 snt_result host_end_file(host_output *out, snt_result so_far, snt_diag *diag) {
   snt_result r = host_close_file(out, so_far, diag);
   if (!*out->temporary) return r;
-  if (r == SNT_OK && rename(out->temporary, out->path)) r = host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(errno));
-  if (r != SNT_OK) unlink(out->temporary);
+  if (r != SNT_OK && !out->nameless) unlink(out->temporary);
+  if (r == SNT_OK && !put_in_place(out)) r = host_fail(diag, SNT_E_ARG, "file", "%s: %s", out->path, strerror(errno));
+  if (out->file) fclose(out->file);
+  out->file = NULL;
   return r;
 }
 
