@@ -80,7 +80,7 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
   w->to.dims[0] = rows / w->lanes, w->to.dims[rank - 2] = bytes / WORD, w->to.dims[rank - 1] = w->vectors * w->lanes;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &w->to), &count) || count <= FUSION_FOLD_LIMIT)
     return false; /* fields would become constants */
-  if (w->fields > MOST_FIELDS || rows % w->lanes || bytes % WORD || !bytes ||
+  if (w->fields < 1 || w->fields > MOST_FIELDS || rows % w->lanes || bytes % WORD || !bytes ||
       (double)(rows / w->lanes) < 2 * w->r->c->options->profile->units)
     return false;
   *matrix = below;
