@@ -7,6 +7,19 @@ use Test::More;
 use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
+
+# `sinter run` with these arguments answers within the bounds on each of these devices that is here.
+sub right {
+  my ($run, $what, @devices) = @_;
+  for my $device (@devices) {
+    SKIP: {
+      skip(lacks($device), 1) if lacks($device);
+      my ($code, $said) = says("$sinter run $run --device $device --check --quiet");
+      is($code, 0, "@{[$device =~ s!/\S*/!!r]}: $what") or diag($said);
+    }
+  }
+}
+
 my $norm = <<'END';
 graph @g(%x: f32[1,14,14,96]) {
   %m = mean %x, axes=[3], keep
@@ -32,7 +45,6 @@ my @cases = ( # name, kernels, most loops in the first of them, what follows the
   ['in windows', 1, 12, "  %a = reshape %n, shape=[1,2,7,2,7,96]\n  %y = transpose %a, perm=[0,1,3,2,4,5]\n  return y=%y\n"],
   ['half by half', 1, 12, "$halves  %cx = mul %c, %x\n  %y = add %n, %cx\n  return y=%y\n"],
 );
-my $found = `$sinter devices 2>&1`;
 for my $case (@cases) {
   my ($name, $kernels, $loops, $rest) = @$case;
   (my $file = "$dir/$name") =~ s/ /_/g;
@@ -45,13 +57,7 @@ for my $case (@cases) {
   my ($first) = sort glob "$file.out/k0_*.cl";
   my $many = $first ? () = `cat '$first'` =~ /\bfor \(/g : 0;
   ok($many > 0 && $many <= $loops, "$name: $many loops");
-  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
-      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
-      ok($? == 0, "$device: $name") or diag($ran);
-    }
-  }
+  right("$file.snt", $name, 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # A matrix times a vector (fusion/rewrite/rewrite.c): a sum of products where the terms lie beside each other, else columns in vectors.
@@ -64,13 +70,7 @@ for my $case (['as it lies', 'reduce', '64,512', ''], ['turned', 'contract', '51
   close $out;
   my ($is) = `$sinter explain $file.snt --profile pocl --json` =~ /"kind": "(\w+)"/;
   is($is, $kind, "a matrix, $name, times a vector");
-  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
-      my $ran = `$sinter run $file.snt --device $device --check --quiet 2>&1`;
-      ok($? == 0, "$device: a matrix, $name, times a vector") or diag($ran);
-    }
-  }
+  right("$file.snt", "a matrix, $name, times a vector", 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # A sum or an extreme down long columns, several of them one after another, and what is stored of whole columns behind them: up to four vectors of columns at once, as many as divide their
@@ -83,13 +83,7 @@ for my $columns (1024, 1000, 520) {
                 "$centred  %s = add %v, %m\n  must_fuse %d, %v", "$centred  %w = broadcast %v, shape=[130,$columns]\n  %s = div %d, %w\n  must_fuse %t, %s\n  must_fuse %v, %s") {
     my $file = put('down.snt', "graph \@g(%x: f32[130,$columns]) {\n  $body\n  return s=%s\n}\n");
     my ($what) = $body =~ /(reduce\.\w+)/;
-    for my $device ("interp --profile $kir", 'opencl:pocl', 'vulkan:llvmpipe') {
-      SKIP: {
-        skip("$device is not here", 1) if lacks($device);
-        my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-        is($code, 0, "$device: $what down $columns columns") or diag($said);
-      }
-    }
+    right($file, "$what down $columns columns", "interp --profile $kir", 'opencl:pocl', 'vulkan:llvmpipe');
     next if $columns != 1024;
     system("rm -rf $file.out; $sinter compile $file --target opencl --profile pocl -o $file.out --quiet >/dev/null 2>&1");
     my ($first) = sort glob "$file.out/k0_*.cl";
@@ -114,13 +108,7 @@ for my $case (['one layer', 'reduce', 1], ['two layers of the same weights', 'co
     my $before = $first ? `cat '$first'` =~ /^(.*?\bfor \(.*?)\bfor \(/s ? $1 : '' : '';
     like($before, qr/0x1.715476p\+0f/, "$name: tanh before the rows");
   }
-  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-      is($code, 0, "$device: $name") or diag($said);
-    }
-  }
+  right($file, $name, 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # Products of one constant with steps of a sequence are steps of one product (fusion/rewrite/steps.c), where they take most of the steps: the products that there are then.
@@ -137,13 +125,7 @@ for my $case (['most steps', 7, 5, 0, 1], ['few steps', 20, 5, 0, 5], ['steps of
   my $file = put("$short.snt", "graph \@g(%x: f32[2,$length,48], %h: f32[2,32]) {\n  %w: f32[48,32] = const normal seed=1 scale=0.1\n  %v: f32[32,48] = const normal seed=2 scale=0.1\n${lines}  return y=$y\n}\n");
   my $found_products = () = `$sinter opt $file --run canonicalise,decompose,rewrite,canonicalise --profile pocl` =~ / = contract /g;
   is($found_products, $products, "$name: products");
-  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-      is($code, 0, "$device: $name") or diag($said);
-    }
-  }
+  right($file, $name, 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # Squares and cubes by pow are products (fusion/rewrite/rewrite.c); other powers are not, nor one number to powers that are many. Special values come out the same.
@@ -154,13 +136,7 @@ for my $case (['square', '%x', '2.0', 1, 0], ['cube', '%x', '3.0', 2, 0], ['powe
   my $file = put("$short.snt", "graph \@g(%x: f32[16], %y: f32[]) {\n  %z: f32[16] = const 2.0\n  %p = pow $base, $order\n  %o = add %p, %x\n  return o=%o\n}\n");
   my $after = `$sinter opt $file --run decompose,rewrite --profile pocl`;
   is(join(' ', scalar(() = $after =~ / = mul /g), scalar(() = $after =~ / = pow /g)), "$muls $powers", "$name: products, powers") or diag($after);
-  for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --input x=$kinds --check --quiet");
-      is($code, 0, "$device: $name") or diag($said);
-    }
-  }
+  right("$file --input x=$kinds", $name, 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # Elements by numbers without a sign: kept in by one bound, by none where what they are made of says that they lie inside (fusion/emit/compute.c). Some lie outside.
@@ -187,13 +163,7 @@ for my $output (['b', 1], ['c', 2], ['d', 2]) {
   my @reads = $kernel =~ /float v\d+ = p\d\[/g;
   is(@reads ? @bounds / @reads : $kernel, $bounds, "$name: bounds an element") or diag($kernel);
 }
-for my $device ('interp', 'opencl:pocl', 'vulkan:llvmpipe') {
-  SKIP: {
-    skip(lacks($device), 1) if lacks($device);
-    my ($code, $said) = says("$sinter run $near --device $device --check --quiet");
-    is($code, 0, "$device: numbers without a sign, some of which lie outside") or diag($said);
-  }
-}
+right($near, "numbers without a sign, some of which lie outside", 'interp', 'opencl:pocl', 'vulkan:llvmpipe');
 
 # Rows with a transcendental function, stored while the next one is swept (fusion/schedule/row_trail.c), where a vector is a line: columns left over down to one, several axes of
 # rows, one row a work-item (nothing to store meanwhile), rows that are kept apart as stores stream, and what must not wait: where elements of the row are read at other places.
@@ -211,13 +181,7 @@ for my $case (['softmax', '700,320', 1], ['columns left over', '333,301', 1], ['
   my ($first) = sort glob "$file.out/k0_*.cl";
   my $text = $first ? `cat '$first'` : '';
   is($text =~ /^  for \(uint (\w+) = .*\n(?:.*\n)*?    (v\d+) = \1;\n/m ? 1 : 0, $trails, "$name: the row before is carried") or diag($text);
-  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-      is($code, 0, "$device: stored behind the next: $name") or diag($said);
-    }
-  }
+  right($file, "stored behind the next: $name", "interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # Rows across the unit stride keep what is dear of them packed beside the item (schedule_keeps_rows): exp stands once in the kernel, also where vectors are left over, where two axes are
@@ -237,13 +201,7 @@ for my $case (['softmax', '4,96,48', '[1]', 1], ['vectors left over', '3,70,37',
   my $wanted = $cheap ? qr/^ *float \w+\[\d+\] __attribute__/m : qr/ < \(float16\)\(\(-0x1\.601e68p\+6f/;
   my $found = () = $text =~ /$wanted/g;
   is($found, $times, "$name: " . scalar(@kernels) . ' kernel, ' . ($cheap ? 'what is kept' : 'how often exp of vectors stands there')) or diag($text);
-  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-      is($code, 0, "$device: across: $name") or diag($said);
-    }
-  }
+  right($file, "across: $name", "interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # A dear row that is kept for the last sweep has a loop of its own ahead of another dear function of the sweep that makes it (fusion/schedule/row.c), wherever it lies; alone it is made by the way.
@@ -257,13 +215,7 @@ for my $case (['kept', '16,512', '%t', '', 5], ['an output', '16,512', '%t', ', 
   my @kernels = glob "$file.out/k*.cl";
   my $text = @kernels == 1 ? `cat '@kernels'` : '';
   is(scalar(() = $text =~ /\bfor \(/g), $loops, "$name: $loops loops") or diag($text);
-  for my $device ("interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe') {
-    SKIP: {
-      skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
-      my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-      is($code, 0, "$device: ahead: $name") or diag($said);
-    }
-  }
+  right($file, "ahead: $name", "interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe');
 }
 
 # Down columns: extremes take turns in four of them (each is compared, and told from NaN, behind the one before it), in a loop or written out; sums, one after the other, have
@@ -279,13 +231,7 @@ for my $case (['extremes', '302,24', 'max', 3, 'v\d+ \+= 4u', 1], ['extremes in 
   my $source = `cat '$first'`;
   is(scalar(() = $source =~ /$text/g), $times, "$name: $times of $text") or diag($source);
   like(`cat '$file.out/plan.txt'`, qr/groups=$groups\b/, "$name: $groups groups");
-  for my $device ('interp', 'opencl:pocl') {
-    SKIP: {
-      skip("$device is not here", 1) if $device ne 'interp' && $found !~ /\Q$device\E/;
-      my $ran = `$sinter run $file --device $device --check --quiet 2>&1`;
-      ok($? == 0, "$device: $name") or diag($ran);
-    }
-  }
+  right($file, $name, 'interp', 'opencl:pocl');
 }
 
 my ($kir_dgpu, $kir_lavapipe) = map { put("kir_$_.profile", "base = $_\nname = kir_$_\ntarget = kir\n") } qw(dgpu lavapipe);
@@ -306,13 +252,7 @@ for my $case (
     my @kernels = sort glob "$file.out/k*.cl";
     my $count = $kernels[0] ? () = `cat '$kernels[0]'` =~ /for \(/g : 0;
     is($count, $loops->[$axis], "stored early: $name, axis $axis: loops");
-    for my $device ('interp', "interp --profile $kir_dgpu", "interp --profile $kir_lavapipe", "interp --numerics reproducible --profile $kir_dgpu", 'opencl:pocl', 'vulkan:llvmpipe') {
-      SKIP: {
-        skip(lacks($device), 1) if $device !~ /interp/ && lacks($device);
-        my ($code, $said) = says("$sinter run $file --device $device --check --quiet");
-        is($code, 0, "@{[$device =~ s!/\S*/!!r]}: stored early: $name, axis $axis") or diag($said);
-      }
-    }
+    right($file, "stored early: $name, axis $axis", 'interp', "interp --profile $kir_dgpu", "interp --profile $kir_lavapipe", "interp --numerics reproducible --profile $kir_dgpu", 'opencl:pocl', 'vulkan:llvmpipe');
   }
 }
 
