@@ -106,8 +106,15 @@ emit *emit_begin(fusion_context *c, const fusion_group *group, const char *suffi
   if (!e || !k) return NULL;
   char name[48];
   const int length = snprintf(name, sizeof name, "k%u_%s", c->first_kernel + c->plan->kernels.count, suffix);
-  *e = (emit){.c = c, .group = group, .g = c->graph, .x = c->graph->pool, .arena = c->arena, .k = k, .lanes = 1, .lane_var = UINT32_MAX};
-  e->copies = 1;
+  *e = (emit){.c = c,
+              .group = group,
+              .g = c->graph,
+              .x = c->graph->pool,
+              .arena = c->arena,
+              .k = k,
+              .lanes = 1,
+              .copies = 1,
+              .lane_var = UINT32_MAX};
   kir_init(k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
   k->mode = c->options->numerics;
   for (uint32_t i = 0; i < EMIT_BUCKETS; i++) e->buckets[i] = e->index_buckets[i] = UINT32_MAX;

@@ -41,7 +41,7 @@ typedef struct host_output {
 } host_output;
 snt_result host_begin_file(host_output *, const char *path, snt_diag *);
 snt_result host_close_file(host_output *, snt_result so_far,
-                           snt_diag *); /* of several before the end of any: all that can fail but a rename */
+                           snt_diag *); /* of several before the end of any: all that can fail but a name */
 snt_result host_end_file(host_output *, snt_result so_far, snt_diag *);
 snt_result host_can_write(const char *path, snt_diag *); /* what is made there later takes long; leaves nothing */
 snt_result host_make_dirs(const char *path, snt_diag *);
