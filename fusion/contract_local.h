@@ -53,7 +53,6 @@ typedef struct contract_local {
 
 /* Can the contraction be computed so on this device, and is it worth it? Fills all but the variables of the kernel. */
 bool contract_plan_local(contraction *, contract_local *);
-bool contract_runs_on_cuda(const contraction *);         /* or is interpreted, and nothing else */
 uint32_t contract_local_buffers(const contract_local *); /* that fit, where steps are copied ahead */
 /* contract/local_fetch.c: the first step, whole; while step `at` is at hand, what comes next; and the end of that, so that step `number` is there. */
 void contract_fetch_first(contract_local *);

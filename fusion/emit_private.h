@@ -42,4 +42,15 @@ uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);
 bool emit_reads_texels(emit *, uint32_t node); /* would a read of this stored node go through texels? */
 bool emit_reads_only_texels(emit *);           /* and of all of the group's inputs? */
 kir_type emit_value_type(const emit *, uint32_t value);
+/* Copies from global into local memory that go on beside other work and take no registers: emit/copy.c. */
+typedef struct emit_copied {
+  uint32_t load, inside; /* inside: the test that keeps it from being zeros, 0: always */
+  uint32_t bytes;
+} emit_copied;
+bool emit_can_copy(const fusion_options *, kir_type kept); /* does the device copy so much at once? */
+/* Is the value nothing but `kept` elements of memory as they lie there, perhaps widened to that type? */
+bool emit_find_copied(const emit *, uint32_t value, kir_type kept, int32_t widened, emit_copied *out);
+void emit_copy(emit *, const emit_copied *, uint32_t memory, uint32_t at); /* begins; to element `at` of the memory */
+void emit_copy_close(emit *);                                              /* those begun are a set */
+void emit_copy_wait(emit *, int64_t open);                                 /* until no more than so many sets are under way */
 #endif

@@ -106,6 +106,11 @@ static inline bool fusion_keeps_order(const fusion_options *o) {
   return o->numerics == SNT_NUMERICS_STRICT || o->numerics == SNT_NUMERICS_REPRODUCIBLE;
 }
 
+/* Or is interpreted, and nothing else. */
+static inline bool fusion_runs_on_cuda(const fusion_options *o) {
+  return o->targets && !(o->targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST));
+}
+
 /* A constant laid out for one schedule: `order` is that schedule's description of the layout. */
 typedef struct fusion_packed {
   uint32_t node, buffer;

@@ -223,11 +223,13 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     }
   }
 }
+# Attention on matrix units: 64 queries, 128 keys and values of 64, by vectors of eight.
+is((inspect('tests/inspect/attention_half.snt --profile h100'))->[0]{mix}{copy}, (64 + 128 + 128) * 64 / 8 / 128, 'attention_half: copies each vector of its operands once');
 # Without asynchronous copies: the same through registers.
 open my $plain, '>', "$dir/plain.profile" or die $!;
 print $plain "base = h100\nname = plain\ntarget = interp\ncaps.async_copy = 0 # an older device\n";
 close $plain;
-for my $model ('even', 'linear_f16') {
+for my $model ('even', 'linear_f16', 'attention_half', 'attention_causal_bf16') {
   ($code, $said) = says("$sinter run tests/inspect/$model.snt --device interp --profile $dir/plain.profile --check --quiet");
   is($code, 0, "$model without asynchronous copies") or diag($said);
   ok(!(grep { $_->{mix}{copy} > 0 } @{inspect("tests/inspect/$model.snt --profile $dir/plain.profile")}), "$model: has none of them then");

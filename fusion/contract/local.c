@@ -169,11 +169,6 @@ typedef struct local_need {
   double rows, columns, batch, terms, bytes; /* hints; bytes: of an element of either operand, the mean */
 } local_need;
 
-bool contract_runs_on_cuda(const contraction *t) {
-  const uint32_t targets = t->c->options->targets;
-  return targets && !(targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST));
-}
-
 uint32_t contract_local_buffers(const contract_local *l) {
   enum { MOST = 3 };
   uint64_t each = 0;
@@ -250,7 +245,7 @@ static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp
 };
 // clang-format on
 
-static uint32_t most_cells(const contract_local *l) { return contract_runs_on_cuda(l->t) ? MMA_MOST : MMA_MOST / 2; }
+static uint32_t most_cells(const contract_local *l) { return fusion_runs_on_cuda(l->t->c->options) ? MMA_MOST : MMA_MOST / 2; }
 
 /* Registers of an item: of its fragments, and of what it fetches, if that cannot be copied. */
 static uint32_t fragment_words(const contract_local *l) {

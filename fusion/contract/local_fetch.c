@@ -100,39 +100,13 @@ static void store(contract_local *l, const local_panel *p, uint32_t number, ir_e
 
 /* ---- copying ---- */
 
-static uint32_t panel_bytes(const contract_local *l, const local_panel *p) { return p->unit * ir_dtypes[contract_panel_base(l)].bytes; }
-
-static bool is_zero(const kir_kernel *k, uint32_t value) {
-  if (kir_at(k, value)->op == KIR_splat) value = kir_arg(k, value, 0);
-  return kir_at(k, value)->op == KIR_const && kir_at(k, value)->imm.i == 0;
-}
-
-/* The load that the value is, perhaps widened; *inside: the test that keeps it from being zeros, 0: always. 0: it is computed. */
-static uint32_t find_load(const contract_local *l, const local_panel *p, uint32_t value, uint32_t *inside) {
-  const kir_kernel *k = l->t->e->k;
-  const kir_inst *in = kir_at(k, value);
-  *inside = 0;
-  if (!value || k->failed) return 0;
-  if (in->op == KIR_select && kir_at(k, kir_arg(k, value, 0))->type.lanes == 1 && is_zero(k, kir_arg(k, value, 2))) {
-    *inside = kir_arg(k, value, 0);
-    value = kir_arg(k, value, 1);
-    in = kir_at(k, value);
-  }
-  if (in->op == KIR_cast && in->type.base == l->t->type.base) value = kir_arg(k, value, 0);
-  in = kir_at(k, value);
-  if (in->op != KIR_load || in->type.lanes != p->unit || in->lanes > 1) return 0;
-  const kir_memory *m = &k->memories.at[in->index];
-  const bool aligned = p->unit == 1 || in->align >= panel_bytes(l, p);
-  return m->space == KIR_GLOBAL && m->access == KIR_READ && kir_same(m->type, kir_t(contract_panel_base(l), 1)) && aligned ? value : 0;
-}
+static kir_type panel_type(const contract_local *l, const local_panel *p) { return kir_t(contract_panel_base(l), (uint8_t)p->unit); }
 
 static bool is_copied(const contract_local *l, const local_panel *p) {
-  const fusion_options *o = l->t->c->options;
-  const uint32_t bytes = panel_bytes(l, p);
-  uint32_t inside;
-  if (!o->profile->caps.async_copy || !contract_runs_on_cuda(l->t) || (bytes != 4 && bytes != 8 && bytes != 16)) return false;
+  emit_copied from;
+  if (!emit_can_copy(l->t->c->options, panel_type(l, p))) return false;
   for (uint32_t n = 0; n < p->count; n++)
-    if (!find_load(l, p, p->fetched[n], &inside)) return false;
+    if (!emit_find_copied(l->t->e, p->fetched[n], panel_type(l, p), l->t->type.base, &from)) return false;
   return true;
 }
 
@@ -140,17 +114,10 @@ static bool is_copied(const contract_local *l, const local_panel *p) {
 static void copy_panel(contract_local *l, const local_panel *p, ir_expr buffer) {
   emit *e = l->t->e;
   for (uint32_t n = 0; n < p->count; n++) {
-    uint32_t inside;
-    const uint32_t load = find_load(l, p, p->fetched[n], &inside);
-    if (!load) {
-      store(l, p, n, buffer);
-      continue;
-    }
-    if (!inside) inside = kir_const_int(e->k, kir_t(SNT_BOOL, 1), 1);
-    const uint32_t operands[] = {place_in(l, p, n, buffer), kir_arg(e->k, load, 0), inside};
-    const kir_inst copy = {
-        .op = KIR_async_copy, .index = p->memory, .index2 = kir_at(e->k, load)->index, .lanes = (int32_t)panel_bytes(l, p)};
-    (void)kir_put(e->k, &copy, IR_COUNT(operands), operands);
+    emit_copied from;
+    if (emit_find_copied(e, p->fetched[n], panel_type(l, p), l->t->type.base, &from))
+      emit_copy(e, &from, p->memory, place_in(l, p, n, buffer));
+    else store(l, p, n, buffer);
   }
 }
 
@@ -171,7 +138,7 @@ static void copy_step(contract_local *l, ir_expr number) {
       copy_panel(l, &l->panel[i], expr_mod(x, number, (ir_expr)l->buffers));
     }
   if (!always) emit_if_end(e);
-  (void)kir_put(e->k, &(kir_inst){.op = KIR_async_commit}, 0, NULL);
+  emit_copy_close(e);
 }
 
 void contract_fetch_step(contract_local *l, ir_expr at) {
@@ -186,7 +153,7 @@ void contract_keep_step(contract_local *l, ir_expr number) {
   const ir_expr buffer = expr_mod(e->x, number, (ir_expr)l->buffers);
   for (uint32_t i = 0; i < l->panel_count; i++)
     for (uint32_t n = 0; n < l->panel[i].count && !l->panel[i].copied; n++) store(l, &l->panel[i], n, buffer);
-  if (l->copies) (void)kir_put(e->k, &(kir_inst){.op = KIR_async_wait, .imm.i = (int64_t)l->buffers - 2}, 0, NULL);
+  if (l->copies) emit_copy_wait(e, (int64_t)l->buffers - 2);
   kir_barrier(e->k, KIR_SYNC_LOCAL);
 }
 
@@ -200,7 +167,7 @@ void contract_fetch_first(contract_local *l) {
     l->copies |= p->copied;
   }
   if (l->copies) {
-    (void)kir_put(e->k, &(kir_inst){.op = KIR_async_commit}, 0, NULL);
+    emit_copy_close(e);
     l->buffers = contract_local_buffers(l);
   }
   for (uint32_t i = 0; i < l->panel_count && !e->k->failed; i++)

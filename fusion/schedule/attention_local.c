@@ -14,7 +14,8 @@ enum {
   ACROSS = ATTEND_ACROSS,
   DOWN = ITEMS / ACROSS,
   CELL_ROWS = ROWS / DOWN,
-  VECTOR = ATTEND_VECTOR
+  VECTOR = ATTEND_VECTOR,
+  COPIED = 16 /* bytes that are copied at once */
 };
 enum {
   MOST_KEYS = ATTEND_MOST_KEYS,
@@ -44,48 +45,92 @@ static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
 
 /* ---- panels ---- */
 
-typedef enum { QUERIES, KEYS, VALUES } operand;
-
-/* Four neighbours along the inner axis, or the values' width, of row `row` of the operand's tile. */
-static uint32_t fetch_vector(local_tile *s, operand which, ir_expr row, ir_expr column) {
+/* So many neighbours along the inner axis, or the values' width, of row `row` of the operand's tile. */
+static uint32_t fetch_vector(local_tile *s, attend_operand which, ir_expr row, ir_expr column, uint32_t unit) {
   attend *t = s->t;
   expr_pool *x = t->e->x;
-  const ir_expr at = emit_lanes(t->e, column, VECTOR);
+  const ir_expr at = emit_lanes(t->e, column, unit);
   map_access where;
   uint32_t node;
-  if (which == QUERIES) {
+  if (which == ATTEND_QUERIES) {
     set_query(s, row);
     node = attend_query_node(t);
     where = attend_query_place(t, at);
   } else {
     t->key = expr_add(x, s->first, row);
-    if (which == VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
-    node = which == KEYS ? attend_key_node(t) : attend_values_node(t);
-    where = which == KEYS ? attend_key_place(t, at) : attend_values_place(t);
+    if (which == ATTEND_VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
+    node = which == ATTEND_KEYS ? attend_key_node(t) : attend_values_node(t);
+    where = which == ATTEND_KEYS ? attend_key_place(t, at) : attend_values_place(t);
   }
   const uint32_t value = attend_f32(t, emit_value(t->e, node, &where));
   emit_scalar_lanes(t->e);
   return value;
 }
 
-/* All loads of the item, then all its stores: neighbours in a row of the operand are neighbouring items. */
-static void fill_panel(local_tile *s, operand which, const attend_array *panel, int64_t rows, int64_t width) {
+/* The vectors of a panel that an item has: neighbours in a row of the operand are neighbouring items. */
+typedef struct panel {
+  attend_operand which;
+  const attend_array *array;
+  int64_t width, across; /* elements and vectors of a row */
+  uint32_t unit, count;  /* elements of a vector; vectors of an item */
+} panel;
+static panel panel_of(const local_tile *s, attend_operand which, uint32_t unit) {
+  const int64_t rows = which == ATTEND_QUERIES ? s->queries : s->keys, width = which == ATTEND_VALUES ? s->depth : s->inner;
+  const attend_array *array = which == ATTEND_QUERIES ? &s->query : which == ATTEND_KEYS ? &s->panel : &s->values;
+  return (panel){which, array, width, width / unit, unit, (uint32_t)(rows * (width / unit) / ITEMS)};
+}
+static ir_expr vector_row(const local_tile *s, const panel *p, uint32_t i) {
+  expr_pool *x = s->t->e->x;
+  return expr_div(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across);
+}
+static ir_expr vector_column(const local_tile *s, const panel *p, uint32_t i) {
+  expr_pool *x = s->t->e->x;
+  return expr_mul(x, expr_mod(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across), p->unit);
+}
+static uint32_t fetch_own(local_tile *s, const panel *p, uint32_t i) {
+  return fetch_vector(s, p->which, vector_row(s, p, i), vector_column(s, p, i), p->unit);
+}
+
+static uint32_t copied_unit(const local_tile *s) { return COPIED / ir_dtypes[s->element].bytes; }
+static bool find_copied(const local_tile *s, uint32_t value, emit_copied *from) {
+  return emit_find_copied(s->t->e, value, kir_t(s->element, (uint8_t)copied_unit(s)), SNT_F32, from);
+}
+
+/* Where values that come while scores are made have a panel of their own, and every item has as many vectors. */
+static bool is_copied(local_tile *s, attend_operand which) {
+  if (s->panels == 1) return false;
+  const uint32_t unit = copied_unit(s), rows = which == ATTEND_QUERIES ? s->queries : s->keys;
+  const panel p = panel_of(s, which, unit);
+  emit_copied from;
+  return emit_can_copy(s->t->c->options, kir_t(s->element, (uint8_t)unit)) && p.width % unit == 0 && p.across * rows % ITEMS == 0 &&
+         find_copied(s, fetch_own(s, &p, 0), &from);
+}
+
+/* All loads of the item, then all its stores; or its copies. */
+static void fill_panel(local_tile *s, attend_operand which) {
   enum { MOST = MOST_KEYS * ATTEND_MOST_WIDTH / VECTOR / ITEMS };
   emit *e = s->t->e;
-  expr_pool *x = e->x;
-  const int64_t across = width / VECTOR, count = rows * across / ITEMS;
+  const panel p = panel_of(s, which, s->copied[which] ? copied_unit(s) : VECTOR);
   uint32_t values[MOST];
-  ir_expr row[MOST], column[MOST];
-  for (int64_t i = 0; i < count; i++) {
-    const ir_expr at = expr_add(x, s->item, expr_int(x, i * ITEMS));
-    row[i] = expr_div(x, at, across);
-    column[i] = expr_mul(x, expr_mod(x, at, across), VECTOR);
-    values[i] = fetch_vector(s, which, row[i], column[i]);
+  for (uint32_t i = 0; i < p.count; i++) values[i] = fetch_own(s, &p, i);
+  for (uint32_t i = 0; i < p.count; i++) {
+    const ir_expr row = vector_row(s, &p, i), column = vector_column(s, &p, i);
+    const int64_t pitch = attend_panel_pitch(s, p.width);
+    emit_copied from;
+    if (s->copied[which] && find_copied(s, values[i], &from)) {
+      emit_copy(e, &from, p.array->memory, emit_expr(e, place(s, row, pitch, column)));
+    } else {
+      attend_store(s->t, p.array, place(s, row, pitch, emit_lanes(e, column, p.unit)), values[i]);
+      emit_scalar_lanes(e);
+    }
   }
-  for (int64_t i = 0; i < count; i++) {
-    attend_store(s->t, panel, place(s, row[i], attend_panel_pitch(s, width), emit_lanes(e, column[i], VECTOR)), values[i]);
-    emit_scalar_lanes(e);
-  }
+  if (s->copied[which]) emit_copy_close(e);
+}
+
+/* What is under way to panels is there, for all. */
+static void arrive(local_tile *s) {
+  if (s->copied[ATTEND_QUERIES] || s->copied[ATTEND_KEYS] || s->copied[ATTEND_VALUES]) emit_copy_wait(s->t->e, 0);
+  barrier(s);
 }
 
 static uint32_t panel_vector(local_tile *s, const attend_array *panel, int64_t stride, ir_expr row, ir_expr column) {
@@ -322,23 +367,44 @@ static void unpack_state(const local_tile *s, const uint32_t *list, state *to) {
   for (uint32_t i = 0; i < s->cells; i++) to->results[i] = list[n++];
 }
 
+/* The first key of the tile that begins at `at`: the last one begins earlier where tiles do not divide the keys. */
+static ir_expr first_key(local_tile *s, ir_expr at) {
+  emit *e = s->t->e;
+  if (s->even) return at;
+  const ir_expr last = expr_sub(e->x, s->t->a->keys, s->keys);
+  return emit_var_for(e, "first", emit_expr(e, expr_min(e->x, at, last)), 0, expr_add(e->x, last, 1));
+}
+
+/* Keys of the next tile, while the one at hand multiplies its values. */
+static void fill_ahead(local_tile *s) {
+  emit *e = s->t->e;
+  const ir_expr first = s->first, keys = s->t->a->keys, next = expr_add(e->x, s->at, s->keys);
+  emit_if_below(e, next, keys);
+  s->first = first_key(s, emit_var_for(e, "next", emit_expr(e, next), 0, keys));
+  fill_panel(s, ATTEND_KEYS);
+  emit_if_end(e);
+  s->first = first;
+}
+
 static void do_tile(local_tile *s, state *now) {
   uint32_t kept[MOST_KEYS / VECTOR], acc[ATTEND_MOST_CELLS];
   const bool apart = s->panels > 1; /* the tile before has multiplied its keys then, and its values when these have come */
   if (!apart) barrier(s);
-  fill_panel(s, KEYS, &s->panel, s->keys, s->inner);
-  barrier(s);
+  if (!s->ahead) fill_panel(s, ATTEND_KEYS);
+  arrive(s);
+  if (s->copied[ATTEND_VALUES]) fill_panel(s, ATTEND_VALUES);
   if (s->fragments) attend_mma_scores(s, acc);
   else make_scores(s);
   if (!apart) barrier(s);
-  fill_panel(s, VALUES, &s->values, s->keys, s->depth);
+  if (!s->copied[ATTEND_VALUES]) fill_panel(s, ATTEND_VALUES);
   for (s->half = 0; s->half < s->halves; s->half++) {
     const uint32_t most = keep_scores(s, acc, kept);
     if (!s->fragments) barrier(s);
     else if (!s->in_lanes) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
     weigh_keys(s, most, kept, now);
   }
-  barrier(s);
+  arrive(s);
+  if (s->ahead) fill_ahead(s);
   add_values(s, now);
 }
 
@@ -404,18 +470,13 @@ static void do_tile_of(local_tile *s, const tile_pass *p, state *now) {
 }
 
 static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
-  attend *t = s->t;
-  emit *e = t->e;
-  expr_pool *x = e->x;
+  emit *e = s->t->e;
   state_loop b;
   state inside;
-  open_loop(s, &b, (emit_loop_info){.name = "b", .lo = 0, .hi = t->a->keys, .step = s->keys, .whole = s->even}, now, &inside);
-  s->first = b.at;
-  if (!s->even) {
-    const ir_expr last = expr_sub(x, t->a->keys, s->keys);
-    s->first = emit_var_for(e, "first", emit_expr(e, expr_min(x, b.at, last)), 0, expr_add(x, last, 1));
-    s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(x, b.at, s->first)), 0, s->keys);
-  }
+  open_loop(s, &b, (emit_loop_info){.name = "b", .lo = 0, .hi = s->t->a->keys, .step = s->keys, .whole = s->even}, now, &inside);
+  s->at = b.at;
+  s->first = first_key(s, b.at);
+  if (!s->even) s->skip = emit_var_for(e, "skip", emit_expr(e, expr_sub(e->x, b.at, s->first)), 0, s->keys);
   do_tile_of(s, p, &inside);
   close_loop(s, &b, &inside, now);
 }
@@ -425,6 +486,8 @@ static void do_passes(local_tile *s, state *now) {
   const attend_block any = {s->row, 0, s->queries, s->keys};
   double low;
   if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
+    s->ahead = s->copied[ATTEND_KEYS];
+    if (s->ahead) fill_panel(s, ATTEND_KEYS);
     do_tiles(s, &(tile_pass){0}, now);
     return;
   }
@@ -532,7 +595,8 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   s.cells = s.fragments ? (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
   for (uint32_t i = 0; i < s.cells; i++)
     now.results[i] = !s.fragments ? kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0) : i ? now.results[0] : fragment_zero(e, "o", SNT_F32);
-  fill_panel(&s, QUERIES, &s.query, s.queries, s.inner);
+  for (uint32_t i = 0; i < ATTEND_OPERANDS; i++) s.copied[i] = is_copied(&s, (attend_operand)i);
+  fill_panel(&s, ATTEND_QUERIES);
   do_passes(&s, &now);
   if (s.fragments && !s.in_lanes) attend_mma_end(&s, now.results);
   store_results(&s, &now);

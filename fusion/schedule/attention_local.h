@@ -19,6 +19,8 @@ enum {
   ATTEND_MOST_CELLS = 16
 };
 
+typedef enum { ATTEND_QUERIES, ATTEND_KEYS, ATTEND_VALUES, ATTEND_OPERANDS } attend_operand;
+
 typedef struct local_tile {
   attend *t;
   int64_t inner, depth;
@@ -32,9 +34,10 @@ typedef struct local_tile {
   uint32_t panels;                 /* 2: keys and values have one each */
   uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
   uint32_t cells;                  /* what an item keeps of the result: vectors, or its subgroup's fragments */
-  ir_expr item, warp, row, first,
-      skip;  /* warp: the item's subgroup; first: the tile's first key; skip: so many of its keys have been counted before */
-  bool even; /* tiles divide the keys */
+  /* warp: the item's subgroup; at: where the tile begins; first: its first key; skip: so many of its keys have been counted before */
+  ir_expr item, warp, row, at, first, skip;
+  bool even;                            /* tiles divide the keys */
+  bool copied[ATTEND_OPERANDS], ahead;  /* asynchronously; a tile's keys while the one before multiplies its values */
   uint32_t partner[ATTEND_SHARE_STEPS]; /* lanes with which the item finds what all of its query have, in lanes */
   uint32_t factor[ATTEND_HALVES], weight[ATTEND_HALVES][ATTEND_PAIRS]; /* and of the tile at hand: corrections, and weights */
   attend_array query, panel, values, scores, weights, most, correction,
