@@ -27,7 +27,7 @@ static const key_info keys[] = {
     FIELD(KEY_DOUBLE, group_items, ""), FIELD(KEY_DOUBLE, row_items, ""), FIELD(KEY_DOUBLE, min_groups, ""), FIELD(KEY_DOUBLE, saturate_items, ""),
     FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_U32, launch_steps, ""), FIELD(KEY_DOUBLE, group_ns, "ns"), FIELD(KEY_DOUBLE, near_ns, "ns"), FIELD(KEY_DOUBLE, wake_ns, "ns"), FIELD(KEY_DOUBLE, least_saving, "ns"),
     FIELD(KEY_DOUBLE, dram_gbs, "GB/s"), FIELD(KEY_DOUBLE, cache_gbs, "GB/s"), FIELD(KEY_DOUBLE, l2_gbs, "GB/s"), FIELD(KEY_DOUBLE, l1_gbs, "GB/s"), FIELD(KEY_DOUBLE, strided_factor, ""),
-    FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, overlap, ""), FIELD(KEY_DOUBLE, dot4_steps, ""), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""), FIELD(KEY_DOUBLE, port_lanes, ""),
+    FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, overlap, ""), FIELD(KEY_DOUBLE, dot4_steps, ""), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""), FIELD(KEY_DOUBLE, mma_per_cycle, ""), FIELD(KEY_DOUBLE, port_lanes, ""),
     FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""), FIELD(KEY_DOUBLE, table_exp_cycles, ""), FIELD(KEY_DOUBLE, table_tanh_cycles, ""), FIELD(KEY_DOUBLE, table_erf_cycles, ""), FIELD(KEY_DOUBLE, contract_share, ""),
     FIELD(KEY_DOUBLE, scalar_load_cycles, ""), FIELD(KEY_DOUBLE, vector_load_cycles, ""), FIELD(KEY_DOUBLE, lane_load_cycles, ""), FIELD(KEY_U32, trip_terms, ""), FIELD(KEY_U32, dear_elements, ""),
     FIELD(KEY_DOUBLE, barrier_ns, "ns"), FIELD(KEY_DOUBLE, spill_cycles, ""),

@@ -43,6 +43,7 @@ typedef struct cost_profile {
   double overlap;             /* share of the shorter of computing and memory traffic that the longer one hides */
   double ghz;
   double fma_per_cycle; /* vector FMAs a unit issues a cycle */
+  double mma_per_cycle; /* products of bytes that a unit's matrix units add up a cycle; half as many of 16 bits */
   double dot4_steps; /* multiply-adds that a product of words of four bytes takes as long as, operands taken apart; 0: one, in one piece */
   double port_lanes; /* that a port takes at once: wider vectors go through it in parts; 0: all */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */

@@ -40,7 +40,7 @@ typedef struct contract_local {
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
-  bool padded;     /* behind the last term rows have zeros, as the last fragment is not whole */
+  bool padded;     /* behind the last term rows, and columns of floats, have zeros, as the last fragment is not whole */
   matrix_units units;
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */

@@ -1,8 +1,9 @@
 /* Layout assignment: channels last, from the first convolution to the last value that can follow: of all convolutions where schedules form vectors
-   themselves; where work-items are lanes, which lie along positions as well, of those whose positions are symbols. In: a decomposed graph. Out: the
-   same values; a contraction whose vectors would run along positions has its weights' labels last instead, behind a transpose, and the operators
+   themselves; where work-items are lanes, which lie along positions as well, of those whose positions are symbols, or that matrix units multiply. In: a
+   decomposed graph. Out: the same values; a contraction whose vectors would run along positions has its weights' labels last instead, behind a transpose, and the operators
    after it take the transpose over to their results. What remains are transposes at the borders: views, which grouping stores or reads through as it
    is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
+#include "fusion/fragments.h"
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 #include "fusion/words.h"
@@ -266,14 +267,24 @@ static bool takes_words(const fusion_context *c, const ir_graph *g, const uint32
   return words_pay(c, g, args[0]) && ir_at(g, args[0])->type.dtype == SNT_U8 && ir_at(g, args[1])->type.dtype == SNT_I8;
 }
 
-/* Lanes: a tile has as many columns as there are positions. `args`: what a product of type t multiplies. */
-static bool keeps_positions(const fusion_context *c, const ir_graph *g, const ir_tensor *t, const uint32_t *args) {
+/* Elements that matrix units multiply: whole vectors of them lie along channels, while along positions every tap begins elsewhere. */
+static bool takes_units(const fusion_context *c, const ir_graph *g, const uint32_t *args) {
+  matrix_units units;
+  const int32_t element = ir_at(g, args[0])->type.dtype;
+  return ir_at(g, args[1])->type.dtype == element && matrix_units_find(c, element, &units);
+}
+
+/* Lanes: a tile has as many columns as there are positions. `args`: what a product of type t multiplies; `vectors`: its source has channels last, or what
+   follows makes up for reading one that has not. */
+static bool keeps_positions(const fusion_context *c, const ir_graph *g, const ir_tensor *t, const uint32_t *args, bool vectors) {
   int64_t extent;
-  return !schedule_is_explicit(c) && t->rank && expr_is_const(g->pool, t->dims[t->rank - 1], &extent) && !takes_words(c, g, args);
+  return !schedule_is_explicit(c) && t->rank && expr_is_const(g->pool, t->dims[t->rank - 1], &extent) && !takes_words(c, g, args) &&
+         !(vectors && takes_units(c, g, args));
 }
 
 /* Vectors along positions, rows along a constant's labels: how many these are, 0 where it is another product. */
-static int64_t channels_across(const rebuild *r, const product *p) {
+static int64_t channels_across(const rebuild *r, const product *p, bool turned) {
+  const layout *l = r->user;
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
   const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
   int64_t channels = 1, extent;
@@ -281,7 +292,7 @@ static int64_t channels_across(const rebuild *r, const product *p) {
       is_constant(r->to, p->args[1 - w]))
     return 0;
   if (has_label(p, w, p->out[last]) || t->dims[last] == 1) return 0;
-  if (keeps_positions(r->c, r->to, t, p->args)) return 0;
+  if (keeps_positions(r->c, r->to, t, p->args, turned || l->feeds[r->node])) return 0;
   for (uint32_t i = 0; i < p->out_rank; i++) {
     if (!has_label(p, w, p->out[i])) continue;
     if (!expr_is_const(r->to->pool, t->dims[i], &extent)) return 0;
@@ -292,7 +303,7 @@ static int64_t channels_across(const rebuild *r, const product *p) {
 
 /* Turned, if they are enough for vectors. */
 static bool wants_turn(const rebuild *r, const product *p, bool turned) {
-  return (turned ? 4 : 1) * channels_across(r, p) >= (int64_t)schedule_lanes(r->c);
+  return (turned ? 4 : 1) * channels_across(r, p, turned) >= (int64_t)schedule_lanes(r->c);
 }
 
 /* A source that is held with its channels last, for a product of too few to be turned: as the graph knows it, stored so, since vectors of positions are
@@ -329,7 +340,7 @@ static bool lanes_are_dearer(const rebuild *r, const product *p, uint32_t source
 
 static uint32_t few_channels(rebuild *r, const product *p) {
   const layout *l = r->user;
-  const int64_t channels = schedule_is_explicit(r->c) ? channels_across(r, p) : 0;
+  const int64_t channels = schedule_is_explicit(r->c) ? channels_across(r, p, true) : 0;
   const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0;
   if (!channels || channels >= (int64_t)schedule_lanes(r->c)) return 0;
   if (wants_turn(r, p, true) && (l->feeds[r->node] || !lanes_are_dearer(r, p, 1 - w, channels))) return 0;
@@ -456,7 +467,7 @@ static void find_source(const fusion_context *c, uint32_t node, uint8_t *convert
   const ir_graph *g = c->graph;
   int64_t channels, own;
   const uint32_t args[2] = {ir_arg(g, node, 0), ir_arg(g, node, 1)};
-  if (keeps_positions(c, g, &ir_at(g, node)->type, args)) return;
+  if (keeps_positions(c, g, &ir_at(g, node)->type, args, true)) return;
   for (uint32_t o = 0; o < 2; o++) {
     uint32_t at = ir_arg(g, node, o);
     const ir_tensor *weights = &ir_at(g, ir_arg(g, node, 1 - o))->type; /* of a convolution: its own channels first */

@@ -172,10 +172,17 @@ for my $model ('deep_f16', 'deep_u8') {
 # units take bytes as they are: widening them is no work that many tiles do again
 my $wide = inspect(put('wide.snt', "graph \@wide(%x: i8[1280,1280], %w: i8[1280,1280]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n") . ' --profile h100 --sample 1');
 ok(@$wide == 1 && $wide->[0]{mix}{matrix} > 0, 'a product of bytes of many tiles on h100: one kernel, on matrix units') or diag(encode_json($wide));
-# terms of one tap are a literal apart: one choice of an address, one address
-my ($stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
+# channels last, which the source is turned to: whole vectors of one tap are copied, zeros around them; one choice of an address, one address
+my ($turned, $stepped) = @{inspect('tests/inspect/conv3x3_f16.snt --profile h100 --sample 2')};
 my $products = 8 * 64 * 56 * 56 * 64 * 9 / 4096; # that the convolution has: a tile of 128 columns would make as many again, of columns that are not there
-cmp_ok($stepped->{mix}{integer} * $stepped->{groups} * $stepped->{items} / 32, '<=', 8 * $products, 'conv3x3_f16 on h100: at most eight integer instructions a product of fragments');
+ok($turned->{kernel} =~ /transpose/ && $stepped->{mix}{matrix} > 0, 'conv3x3_f16 on h100: its source is turned, then it is on matrix units') or diag(encode_json([$turned, $stepped]));
+cmp_ok($stepped->{mix}{integer} * $stepped->{groups} * $stepped->{items} / 32, '<=', 4 * $products, 'conv3x3_f16 on h100: at most four integer instructions a product of fragments');
+cmp_ok($stepped->{mix}{global}, '<=', 16, 'conv3x3_f16 on h100: but for its results everything is copied');
+cmp_ok($stepped->{excess}, '<=', 1.1, 'conv3x3_f16 on h100: whole sectors');
+# a first convolution of three channels: the last fragment of its terms ends in zeros, and what follows finds channels last
+my ($stem, $behind) = @{inspect('tests/inspect/stem_f16.snt --profile h100')};
+ok($stem->{mix}{matrix} > 0 && !$stem->{mix}{fma} && $behind->{mix}{matrix} > 0, 'stem_f16 on h100: two kernels, both on matrix units') or diag(encode_json([$stem, $behind]));
+cmp_ok($behind->{mix}{copy}, '>=', 20, 'stem_f16 on h100: 40 channels are whole vectors, copied');
 # attention on units whose lanes hold what is known: a barrier for the keys of a tile and one for its values, and of local memory nothing but panels (copied in vectors of four,
 # read by fragments: 20 of queries and keys, 16 of values)
 my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};
@@ -188,11 +195,11 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 32) if system('command -v nvcc >/dev/null 2>&1');
+  skip('nvcc is not here: no figures of registers and spills', 38) if system('command -v nvcc >/dev/null 2>&1');
   put('large_f16.snt', "graph \@large(%x: f16[4096,4096], %w: f16[4096,4096]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
   put('large_i8.snt', "graph \@large(%x: i8[4096,4096], %w: i8[4096,4096]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
   put('large_attention.snt', "graph \@attention(%q: f16[8,256,96], %k: f16[8,256,96], %v: f16[8,256,112]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
-  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_causal_bf16', 'conv3x3_f16') {
+  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
     says("$sinter compile " . ($model =~ /large/ ? $dir : 'tests/inspect') . "/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -214,8 +221,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 22) if lacks($selector);
-      for my $model (glob 'tests/inspect/{even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded,odd_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 23) if lacks($selector);
+      for my $model (glob 'tests/inspect/{stem_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded,odd_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);

@@ -21,6 +21,7 @@ l1_gbs = 8000 GB/s             # 128 bytes a cycle and SM: 46 x 128 x 1.4
 strided_factor = 8             # 32-byte sectors, 4 used
 ghz = 1.7 GHz                  # 1.73 boost (same)
 fma_per_cycle = 1              # a lane each cycle
+mma_per_cycle = 1024           # third-generation tensor cores: 512 of f16 a SM, twice as many of bytes (same, table 2); where a device has any
 op_cycles = 1                  # same issue as an FMA
 special_cycles = 20            # our polynomials: some 20 FMAs
 div_cycles = 8                 # reciprocal at a quarter of the rate, a step, corrections

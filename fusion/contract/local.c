@@ -285,12 +285,12 @@ static bool fits_fragments(contract_local *l, uint32_t number) {
 /* Cycles of all the device for one term of each of the parts, of the shape at hand: what a unit multiplies, or what passes between its
    registers and local memory, and its waits for the group, which other groups hide; or what all of them fetch. */
 static double fragment_cycles(const contract_local *l, const local_need *n, double parts) {
-  enum { PRODUCTS = 2048, RESIDENT = 512 }; /* of bytes, a cycle and unit of sm_80, the slowest; items that are at hand at once */
+  enum { RESIDENT = 512 }; /* items that are at hand at once */
   const cost_profile *p = l->t->c->options->profile;
   const double bytes = ir_dtypes[l->element].bytes, sets = l->t->set.count, rows = l->shape.rows, columns = l->shape.columns * sets;
   const double tiles = ceil(n->rows / rows) * ceil(n->columns / l->shape.columns) * n->batch * parts, turns = ceil(tiles / p->units);
   const double warps = l->items / l->units.lanes, moved = tiles * (rows + columns) * bytes / (p->cache_gbs / p->ghz);
-  const double work = rows * columns * bytes / PRODUCTS,
+  const double work = rows * columns * bytes / p->mma_per_cycle,
                local = (warps * (l->warp_rows + l->warp_columns * sets) + rows + columns) * bytes * p->units * p->ghz / p->l1_gbs;
   const double beside = turns < RESIDENT / l->items ? turns : RESIDENT / l->items;
   const double own = turns * ((work > local ? work : local) + p->barrier_ns * p->ghz / (l->step * beside));
@@ -332,13 +332,14 @@ static bool has_units(contract_local *l) {
   return n % vectors == 0 && n / vectors <= MMA_MOST;
 }
 
-/* Both operands of one type that has fragments, whole ones of terms, or of integers whole halves of them; printed for targets that have them. */
+/* Both operands of one type that has fragments, whose last one may end in zeros, of three quarters whole; printed for targets that have them. */
 static bool pick_fragments(contract_local *l) {
   const expr_pool *x = l->t->c->graph->pool;
   int64_t terms;
   if (!has_units(l) || !expr_is_const(x, l->terms.extent, &terms)) return false;
-  l->padded = terms % l->units.size.k != 0;
-  if (l->padded && (terms % (l->units.size.k / 2) || l->t->type.base != SNT_I32)) return false;
+  const int64_t whole = (terms + l->units.size.k - 1) / l->units.size.k * l->units.size.k;
+  l->padded = whole != terms;
+  if (4 * terms < 3 * whole) return false;
   const local_need need = need_of(l);
   double least = INFINITY;
   uint32_t best = IR_COUNT(warp_shapes);

@@ -67,7 +67,8 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   uint32_t value = emit_value(e, p->node, &a);
   e->offsets = false;
   emit_scalar_lanes(e);
-  return l->padded && !p->columns ? zero_behind(e, value, term, terms) : value;
+  const bool zero = l->padded && (!p->columns || ir_dtypes[l->element].is_float); /* 0 times what is no number is none */
+  return zero ? zero_behind(e, value, term, terms) : value;
 }
 
 static void fetch_panel(contract_local *l, local_panel *p, ir_expr step) {

@@ -113,6 +113,23 @@ static bool is_taken_narrow(const fusion_context *c, uint32_t hero, uint32_t nod
          matrix_units_find(c, ir_at(c->graph, ir_arg(c->graph, node, 0))->type.dtype, &units);
 }
 
+/* Bytes of an element as matrix units would take the operand: before a cast that widens it, in the group or not. 0: they do not. */
+static uint32_t bytes_on_units(const fusion_context *c, uint32_t contract, uint32_t operand) {
+  uint32_t node = ir_arg(c->graph, contract, operand);
+  if (is_taken_narrow(c, contract, node)) node = ir_arg(c->graph, node, 0);
+  const int32_t element = ir_at(c->graph, node)->type.dtype;
+  matrix_units units;
+  return matrix_units_find(c, element, &units) ? ir_dtypes[element].bytes : 0;
+}
+
+/* Multiply-adds of lanes in whose time matrix units make one. */
+static double mma_share(const fusion_context *c, uint32_t contract) {
+  const cost_profile *p = c->options->profile;
+  const uint32_t bytes = bytes_on_units(c, contract, 0);
+  if (!bytes || bytes != bytes_on_units(c, contract, 1) || p->mma_per_cycle <= 0) return 1;
+  return fmin(1, p->lanes * p->fma_per_cycle * bytes / p->mma_per_cycle);
+}
+
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
@@ -215,7 +232,7 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     const uint8_t flags = ir_ops[n->op].flags;
     if (n->op == IR_OP_contract) {
       const double steps = ir_attr_flag(c->graph, node, IR_ATTR_packed) ? fmax(1, c->options->profile->dot4_steps) : 1;
-      w->fmas += steps * elements_of(c, node) * group_contract_depth(c, node);
+      w->fmas += steps * mma_share(c, node) * elements_of(c, node) * group_contract_depth(c, node);
       if (group->kind == GROUP_WINDOW && schedule_is_explicit(c)) w->extra_cycles += tap_cycles(c, node);
     } else if (flags & IR_REDUCE) {
       const double once = elements_of(c, ir_arg(c->graph, node, 0)), terms = once * made;

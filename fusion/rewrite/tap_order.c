@@ -2,10 +2,16 @@
    of them is of one tap, and where that lies in the source, or whether in its padding, is found once a step. In: a contraction of a window
    and a constant. Out: the constant described in the other order. */
 #include "fusion/rewrite/tap_order.h"
+#include "fusion/fragments.h"
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 
-enum { LEAST_STEP = 16 };
+/* Channels come in whole steps, or for matrix units in whole vectors. */
+static int64_t least_channels(const fusion_context *c, const ir_tensor *weights) {
+  enum { STEP = 16, VECTOR_BYTES = 16 };
+  matrix_units units;
+  return matrix_units_find(c, weights->dtype, &units) ? VECTOR_BYTES / ir_dtypes[weights->dtype].bytes : STEP;
+}
 
 static bool goes_through_local(const fusion_context *c) {
   const cost_profile *p = c->options->profile;
@@ -29,7 +35,7 @@ static int32_t channel_axis(const rebuild *r, uint32_t side, const ir_expr *labe
     if (fusion_find_label(own + window_rank - taps, taps, labels[axis + 1 + i]) < 0) return -1;
     several |= t->dims[axis + 1 + i] != 1;
   }
-  return several && expr_is_const(r->to->pool, t->dims[axis], &extent) && extent % LEAST_STEP == 0 ? (int32_t)axis : -1;
+  return several && expr_is_const(r->to->pool, t->dims[axis], &extent) && extent % least_channels(r->c, t) == 0 ? (int32_t)axis : -1;
 }
 
 uint32_t rewrite_tap_order(rebuild *r) {
