@@ -303,12 +303,14 @@ static uint32_t choose_devices(const options *o, char devices[MAX_DEVICES][SELEC
   return count;
 }
 
-/* Those of --device that open, before a list is made for them. */
+/* Those of --device that open, before a list is made for them; UINT32_MAX: the options ask for what there cannot be. */
 static uint32_t keep_open(const options *o, char devices[MAX_DEVICES][SELECTOR], uint32_t count, conform_report *report) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; i++) {
     snt_diag diag = {0};
     if (conform_opens(devices[i], o->mask, compile_seconds(o), &diag)) memmove(devices[kept++], devices[i], SELECTOR);
+    else if (diag.result == SNT_E_ARG || diag.result == SNT_E_PARSE) /* no such name, mask or, behind =, profile */
+      return fprintf(stderr, "sinter conform: %s: %s\n", devices[i], diag.text), UINT32_MAX;
     else begin_tap(report), tell_closed(report, devices[i], &diag);
   }
   return kept;
@@ -351,7 +353,8 @@ static int run_suite(const options *o, conform_report *report) {
   uint32_t count = 0;
   if (!o->list) {
     if (!(count = choose_devices(o, devices))) return 2;
-    if (strcmp(o->device, "all") != 0) count = keep_open(o, devices, count, report);
+    if (strcmp(o->device, "all") != 0 || o->mask) count = keep_open(o, devices, count, report);
+    if (count == UINT32_MAX) return 2;
   }
   const int bad = o->list || count ? run_list(o, devices, count, report) : 0;
   if (bad || o->list) return bad;

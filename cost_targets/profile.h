@@ -51,8 +51,9 @@ typedef struct cost_profile {
   float cycles[IR_OP_COUNT][COST_TYPE_COUNT];                   /* `cycles.exp.f32`: of this operator; 0: what its class says */
   double contract_share;                                        /* of fma_per_cycle, that contraction kernels reach */
   double scalar_load_cycles, vector_load_cycles, lane_load_cycles;
-  uint32_t trip_terms;    /* lanes: terms of a product that are read before the first of them is summed */
-  uint32_t dear_elements; /* results of an item behind which transcendental functions are written out, at most; 0: any number */
+  uint32_t trip_terms; /* lanes: terms of a product that are read before the first of them is summed */
+  uint32_t
+      dear_elements; /* results of an item behind which transcendental functions are written out, at most; more are a loop over rows; 0: any number */
   double barrier_ns;
   double spill_cycles; /* store and reload of one register */
   /* limits (queried when a device is open) */

@@ -25,6 +25,13 @@ static bool fail(reader *r, const char *what) {
   return false;
 }
 
+/* Of a part of the file: nanopb's own word for what is wrong would be lost on the way out. */
+static bool decode(reader *r, pb_istream_t *stream, const pb_msgdesc_t *fields, void *to) {
+  return pb_decode(stream, fields, to) || fail(r, PB_GET_ERROR(stream));
+}
+
+static const char cut_number[] = "a field of numbers has the wrong wire type, or ends amid one";
+
 /* The rest of the stream as a view; false if it is no part of the file, which happens when a field has another wire type than it should. */
 static bool take_view(reader *r, pb_istream_t *stream, onnx_bytes *out) {
   out->at = stream->state;
@@ -98,7 +105,7 @@ static bool get_ints(pb_istream_t *stream, const pb_field_t *field, void **arg) 
   (void)field;
   while (stream->bytes_left) {
     uint64_t value;
-    if (!pb_decode_varint(stream, &value)) return false;
+    if (!pb_decode_varint(stream, &value)) return fail(s->r, cut_number);
     if (!IR_PUSH(s->r->arena, (onnx_ints *)s->to, (int64_t)value)) return fail(s->r, "out of memory");
   }
   return true;
@@ -109,7 +116,7 @@ static bool get_floats(pb_istream_t *stream, const pb_field_t *field, void **arg
   (void)field;
   while (stream->bytes_left) {
     float value;
-    if (!pb_decode_fixed32(stream, &value)) return false;
+    if (!pb_decode_fixed32(stream, &value)) return fail(s->r, cut_number);
     if (!IR_PUSH(s->r->arena, (onnx_floats *)s->to, value)) return fail(s->r, "out of memory");
   }
   return true;
@@ -147,7 +154,7 @@ static bool get_reals(pb_istream_t *stream, const slot *s, size_t size) {
   while (stream->bytes_left) {
     float narrow = 0;
     double value = 0;
-    if (size == 4 ? !pb_decode_fixed32(stream, &narrow) : !pb_decode_fixed64(stream, &value)) return false;
+    if (size == 4 ? !pb_decode_fixed32(stream, &narrow) : !pb_decode_fixed64(stream, &value)) return fail(s->r, cut_number);
     if (!IR_PUSH(s->r->arena, &t->reals, size == 4 ? (double)narrow : value)) return fail(s->r, "out of memory");
   }
   return true;
@@ -168,7 +175,7 @@ static bool get_external(pb_istream_t *stream, const pb_field_t *field, void **a
   slot slots[] = {{s->r, &key}, {s->r, &value}};
   onnx_StringStringEntry m = {.key = {{get_text}, &slots[0]}, .value = {{get_text}, &slots[1]}};
   (void)field;
-  if (!pb_decode(stream, onnx_StringStringEntry_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_StringStringEntry_fields, &m)) return false;
   if (!strcmp(key, "location")) t->location = value;
   if (!strcmp(key, "offset")) t->offset = value;
   if (!strcmp(key, "length")) t->length = value;
@@ -188,7 +195,7 @@ static bool decode_tensor(reader *r, pb_istream_t *stream, onnx_tensor *t) {
                    .uint64_data = {{get_ints}, &ints},
                    .external_data = {{get_external}, &self}};
   *t = (onnx_tensor){.name = ""};
-  if (!pb_decode(stream, onnx_Tensor_fields, &m)) return false;
+  if (!decode(r, stream, onnx_Tensor_fields, &m)) return false;
   t->type = m.has_data_type ? m.data_type : 0;
   t->external = m.has_data_location && m.data_location == 1;
   r->what = t->name;
@@ -242,7 +249,7 @@ static bool decode_attr(reader *r, pb_istream_t *stream, onnx_attr *a) {
                       .graphs = {{count_field}, &other},
                       .ref_attr_name = {{get_text}, &reference}};
   *a = (onnx_attr){.name = ""};
-  if (!pb_decode(stream, onnx_Attribute_fields, &m)) return false;
+  if (!decode(r, stream, onnx_Attribute_fields, &m)) return false;
   if (a->reference && !a->reference[0]) a->reference = NULL;
   a->f = m.f;
   a->i = m.i;
@@ -274,7 +281,7 @@ static bool decode_node(reader *r, pb_istream_t *stream, onnx_node *n) {
                  .domain = {{get_text}, &domain},
                  .overload = {{get_text}, &over}};
   *n = (onnx_node){.name = "", .op = "", .domain = ""};
-  if (!pb_decode(stream, onnx_Node_fields, &m)) return false;
+  if (!decode(r, stream, onnx_Node_fields, &m)) return false;
   n->domain = plain_domain(n->domain);
   r->what = n->name[0] ? n->name : n->outputs.count ? n->outputs.at[0] : n->op;
   return true;
@@ -294,7 +301,7 @@ static bool get_dims(pb_istream_t *stream, const pb_field_t *field, void **arg) 
   slot param = {s->r, &d.param};
   onnx_Dimension m = {.dim_param = {{get_text}, &param}};
   (void)field;
-  if (!pb_decode(stream, onnx_Dimension_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_Dimension_fields, &m)) return false;
   if (m.has_dim_value) d.value = m.dim_value;
   if (d.param && !d.param[0]) d.param = NULL;
   if (m.has_dim_value && m.dim_value < -1 && !d.param) d.param = ""; /* refused by the importer, which can name the input; -1 is "open" */
@@ -308,22 +315,23 @@ static bool get_shape(pb_istream_t *stream, const pb_field_t *field, void **arg)
   onnx_Shape m = {.dim = {{get_dims}, &dims}};
   (void)field;
   p->has_shape = true;
-  return pb_decode(stream, onnx_Shape_fields, &m);
+  return decode(s->r, stream, onnx_Shape_fields, &m);
 }
 
 static bool get_tensor_type(pb_istream_t *stream, const pb_field_t *field, void **arg) {
   const slot *s = *arg;
   onnx_TensorType m = {.shape = {{get_shape}, (void *)(uintptr_t)s}};
   (void)field;
-  if (!pb_decode(stream, onnx_TensorType_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_TensorType_fields, &m)) return false;
   ((onnx_port *)s->to)->type = m.elem_type;
   return true;
 }
 
 static bool get_type(pb_istream_t *stream, const pb_field_t *field, void **arg) {
+  const slot *s = *arg;
   onnx_Type m = {.tensor_type = {{get_tensor_type}, *arg}};
   (void)field;
-  return pb_decode(stream, onnx_Type_fields, &m);
+  return decode(s->r, stream, onnx_Type_fields, &m);
 }
 
 static bool get_ports(pb_istream_t *stream, const pb_field_t *field, void **arg) {
@@ -332,7 +340,7 @@ static bool get_ports(pb_istream_t *stream, const pb_field_t *field, void **arg)
   slot name = {s->r, &p.name}, self = {s->r, &p};
   onnx_ValueInfo m = {.name = {{get_text}, &name}, .type = {{get_type}, &self}};
   (void)field;
-  if (!pb_decode(stream, onnx_ValueInfo_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_ValueInfo_fields, &m)) return false;
   return IR_PUSH(s->r->arena, (onnx_ports *)s->to, p) || fail(s->r, "out of memory");
 }
 
@@ -355,7 +363,7 @@ static bool decode_graph(reader *r, pb_istream_t *stream, onnx_graph *g) {
   if (!g->name) g->name = "";
   if (r->depth == MAX_NESTING) return fail(r, "graphs are nested too deeply");
   r->depth++;
-  const bool good = pb_decode(stream, onnx_Graph_fields, &m);
+  const bool good = decode(r, stream, onnx_Graph_fields, &m);
   r->depth--;
   return good && (onnx_put_in_order(r->arena, &g->nodes) || fail(r, "out of memory"));
 }
@@ -367,7 +375,7 @@ static bool get_opsets(pb_istream_t *stream, const pb_field_t *field, void **arg
   slot domain = {s->r, &o.domain};
   onnx_OperatorSetId m = {.domain = {{get_text}, &domain}};
   (void)field;
-  if (!pb_decode(stream, onnx_OperatorSetId_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_OperatorSetId_fields, &m)) return false;
   o.domain = plain_domain(o.domain);
   o.version = m.version;
   return IR_PUSH(s->r->arena, (onnx_opsets *)s->to, o) || fail(s->r, "out of memory");
@@ -396,7 +404,7 @@ static bool get_functions(pb_istream_t *stream, const pb_field_t *field, void **
                      .attribute_proto = {{get_attrs}, &defaults},
                      .overload = {{get_text}, &over}};
   (void)field;
-  if (!pb_decode(stream, onnx_Function_fields, &m)) return false;
+  if (!decode(s->r, stream, onnx_Function_fields, &m)) return false;
   f.domain = plain_domain(f.domain);
   return (onnx_put_in_order(r->arena, &f.nodes) && IR_PUSH(r->arena, (onnx_functions *)s->to, f)) || fail(r, "out of memory");
 }

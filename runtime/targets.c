@@ -115,7 +115,7 @@ static snt_result open_named(const snt_host_alloc *alloc, const rt_hooks *hooks,
   for (uint32_t i = 0; i < IR_COUNT(backends); i++) {
     if (named(selector, backends[i]->name)) return backends[i]->open(alloc, which, out, diag);
   }
-  return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "no backend has the name of \"%s\": host, cuda, vulkan, opencl, interp", selector);
+  return ir_fail(diag, SNT_E_ARG, "open", 0, "no backend has the name of \"%s\": host, cuda, vulkan, opencl, interp", selector);
 }
 
 /* Any GPU before any CPU; of the ways to a CPU, OpenCL is the faster. */

@@ -34,7 +34,7 @@ echo 'three words only' >"$work/known"
 "$conform" --device interp --expect "$work/known" >"$work/log" 2>&1
 [ $? = 2 ]; result $? 'a broken expectation is refused'
 has ':1: not' "$work/log" 'with its line'
-"$conform" --device nowhere:7 --filter neg.f32.real.prime >"$work/log" 2>&1
+"$conform" --device opencl:nowhere --filter neg.f32.real.prime >"$work/log" 2>&1
 [ $? = 1 ]; result $? 'a device that is not there is a failure'
 "$conform" report "$work/self.jsonl" -o "$work/page.html" >/dev/null 2>&1
 result $? 'a page is made'
@@ -95,10 +95,14 @@ has '<b>dev:b</b> alone passes of 4: <code>bits4.i32.fused</code>: the others ha
 [ "$("$conform" --list | head -400 | sed 's/\..*//' | sort -u | wc -l)" -ge 100 ]; result $? 'whose beginning covers the operators'
 
 # A device that there is not is told before a list is made, which would fail here; those beside it run.
-"$conform" --device nosuch --graph "$work/nothing" >"$work/log" 2>&1
-[ $? = 1 ] && [ "$(cat "$work/log")" = "$(printf 'TAP version 13\nnot ok 1 - nosuch opens\n# %s\n1..1' "$(sed -n 's/^# //p' "$work/log")")" ]; result $? 'a device that there is not, before the list'
-"$conform" --device nosuch,interp --filter neg.f32.real.prime.alone.fused >"$work/log" 2>&1
-[ $? = 1 ] && grep -q '^not ok 1 - nosuch opens$' "$work/log" && grep -q '^ok 2 - neg' "$work/log"; result $? 'and one beside another'
+"$conform" --device opencl:nosuch --graph "$work/nothing" >"$work/log" 2>&1
+[ $? = 1 ] && [ "$(cat "$work/log")" = "$(printf 'TAP version 13\nnot ok 1 - opencl:nosuch opens\n# %s\n1..1' "$(sed -n 's/^# //p' "$work/log")")" ]; result $? 'a device that there is not, before the list'
+"$conform" --device opencl:nosuch,interp --filter neg.f32.real.prime.alone.fused >"$work/log" 2>&1
+[ $? = 1 ] && grep -q '^not ok 1 - opencl:nosuch opens$' "$work/log" && grep -q '^ok 2 - neg' "$work/log"; result $? 'and one beside another'
+for wrong in '--device nosuch' '--device interp,nosuch' '--device interp=nosuch' '--mask nosuch' '--device interp --mask nosuch'; do
+  "$conform" $wrong --filter neg.f32.real.prime.alone.fused >"$work/out" 2>"$work/log"
+  [ $? = 2 ] && grep -q nosuch "$work/log" && [ ! -s "$work/out" ]; result $? "$wrong: wrong usage, nothing is run"
+done
 
 # A driver that never answers is ended where it is opened.
 mkdir "$work/silent"

@@ -119,7 +119,7 @@ for (
   ["SNT_CACHE_DIR=$dir/month/below", "SNT_CACHE_DIR: \Q$dir\E/month/below: Not a directory"],
   ["SNT_DUMP_DIR=$dir/month", "\Q$dir\E/month: Not a directory"],
   ["SNT_DUMP_DIR=/proc", '/proc/\d\d-\w+\.txt'],
-  ['SNT_DEVICE=nothing', 'no backend has the name of "nothing"', 1],
+  ['SNT_DEVICE=nothing', 'no backend has the name of "nothing"'],
   ['SNT_MASK=bindings=x', '"bindings=x" is no KEY=NUMBER'],
 ) {
   my ($variables, $says, $code) = @$_;
@@ -179,6 +179,10 @@ for (
   ['onnx-test --atol= .', '--atol: not a number from 0 on: ""'],
   ['devices opencl:0', '"opencl:0"'],
   ["calibrate $model", 'no file is taken: "' . quotemeta($model) . '"'],
+  ["run $model --device nosuch", 'no backend has the name of "nosuch"'],
+  ["bench $model --device nosuch --tune $dir/two.sntp", 'no backend has the name of "nosuch"'],
+  ["calibrate --device nosuch -o $dir/two.sntp", 'no backend has the name of "nosuch"'],
+  ["opt $model --run canonicalise --dim zz=3", '--dim: symbols of a graph are open'],
   ["compile $model --target spirv --profile dgpu,nosuch -o $dir/two.sntp", 'no profile "nosuch": pocl'],
   ["compile $model --target spirv --profile " . join(',', ('dgpu') x 17) . " -o $dir/two.sntp", '--profile: more than 16'],
 ) {

@@ -288,20 +288,30 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
 
 /* ---- blocks of terms ---- */
 
-static ir_expr sum_at(contraction *t, uint32_t cell) {
+static ir_expr sum_at(contraction *t, ir_expr cell) {
   expr_pool *x = t->e->x;
   const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, t->ahead.pass, contract_sums(t)), cell), t->lanes);
   emit_use_lanes(t->e, t->lane_var[0], t->lanes);
   return expr_add(x, first, t->lane_at[0]);
 }
 
+static void open_sums(contraction *t, int64_t elements) {
+  kir_memory sums = {.name = "sums", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_t(t->type.base, 1)};
+  sums.flags = KIR_MEM_ROWS;
+  sums.align = 64;
+  sums.dims[0] = (uint64_t)elements;
+  t->blocks.sums = kir_memory_add(t->e->k, &sums);
+}
+
 static void keep_sums(contraction *t, const uint32_t *acc) {
-  for (uint32_t i = 0; i < contract_sums(t); i++) emit_store(t->e, t->blocks.sums, t->type.base, sum_at(t, i), acc[i]);
+  for (uint32_t i = 0; i < contract_sums(t); i++) emit_store(t->e, t->blocks.sums, t->type.base, sum_at(t, (ir_expr)i), acc[i]);
   emit_scalar_lanes(t->e);
 }
 
+static uint32_t take_sum(contraction *t, ir_expr cell) { return emit_load(t->e, t->blocks.sums, t->type.base, sum_at(t, cell), 0, NULL); }
+
 static void take_sums(contraction *t, uint32_t *acc) {
-  for (uint32_t i = 0; i < contract_sums(t); i++) acc[i] = emit_load(t->e, t->blocks.sums, t->type.base, sum_at(t, i), 0, NULL);
+  for (uint32_t i = 0; i < contract_sums(t); i++) acc[i] = take_sum(t, (ir_expr)i);
   emit_scalar_lanes(t->e);
 }
 
@@ -310,11 +320,7 @@ bool contract_open_blocks(contraction *t, int64_t passes) {
   const int64_t elements = passes * contract_sums(t) * t->lanes;
   t->blocks.size = t->lane_form[0] == CONTRACT_IN_PLACE ? 0 : contract_block_size(t, passes);
   if (!t->blocks.size) return false;
-  kir_memory sums = {.name = "sums", .space = KIR_PRIVATE, .access = KIR_READ | KIR_WRITE, .rank = 1, .type = kir_t(t->type.base, 1)};
-  sums.flags = KIR_MEM_ROWS;
-  sums.align = 64;
-  sums.dims[0] = (uint64_t)elements;
-  t->blocks.sums = kir_memory_add(e->k, &sums);
+  open_sums(t, elements);
   const ir_expr v = emit_steps(e, "z", 0, elements, t->lanes);
   emit_use_lanes(e, t->lane_var[0], t->lanes);
   emit_store(e, t->blocks.sums, t->type.base, expr_add(e->x, v, t->lane_at[0]), emit_no_sum(e, kir_t(t->type.base, t->lanes)));
@@ -334,7 +340,35 @@ static void part_pairs(const contraction *t, const uint32_t *sums, uint32_t *cel
   }
 }
 
+/* Is more computed behind the sums than the device's compiler takes, written for each of the tile's elements? */
+static bool stores_by_rows(const contraction *t) {
+  const uint32_t most = t->c->options->profile->dear_elements;
+  return most && !t->store && !t->blocks.size && t->rows * t->vectors * t->lanes > most && schedule_has_dear(t->c->graph, t->group);
+}
+
+/* Written once, for a row by number. */
+static void store_rows(contraction *t, ir_expr row, ir_expr column, const uint32_t *sums) {
+  expr_pool *x = t->e->x;
+  uint32_t cells[CONTRACT_CELLS];
+  open_sums(t, (int64_t)contract_sums(t) * t->lanes);
+  keep_sums(t, sums);
+  const ir_expr r = emit_steps(t->e, "r", 0, t->rows, 1);
+  for (uint32_t j = 0; j < t->vectors; j++) {
+    const ir_expr cell = expr_add(x, expr_mul(x, r, t->vectors), j);
+    for (uint32_t s = 0; s < t->set.count; s++) cells[s * t->rows * t->vectors] = take_sum(t, expr_add(x, cell, s * t->rows * t->vectors));
+    use_vector(t, j, column);
+    use_row(t, 0, expr_add(x, row, r));
+    contract_store_cell(t, cells);
+  }
+  emit_scalar_lanes(t->e);
+  emit_loop_end(t->e, r, 0, NULL, NULL);
+}
+
 static void store_tile(contraction *t, ir_expr row, ir_expr column, const uint32_t *sums) {
+  if (stores_by_rows(t)) {
+    store_rows(t, row, column, sums);
+    return;
+  }
   uint32_t cells[CONTRACT_CELLS];
   const uint32_t *acc = contract_pairs_rows(t) ? cells : sums;
   if (acc == cells) part_pairs(t, sums, cells);

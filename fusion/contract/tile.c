@@ -261,13 +261,6 @@ static void pick_texel_rows(contraction *t, int64_t row_extent) {
   t->rows = picked;
 }
 
-/* Rows of which, with what is computed for each element behind the sums, no more is written out than the device's compiler takes. */
-static uint32_t rows_with_functions(const contraction *t) {
-  const uint32_t most = t->c->options->profile->dear_elements, row = t->vectors * t->lanes;
-  if (!most || !schedule_has_dear(t->c->graph, t->group)) return MOST_ROWS;
-  return most > row ? most / row : 1;
-}
-
 /* Lanes form vectors of their own: two of four elements an item, as many rows as registers allow. Where a product is a hundred operations (pass small), one. */
 static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) {
   enum { REGISTERS = 24, ROWS = 6, ROWS_AT_MOST = 8 };
@@ -283,8 +276,6 @@ static void pick_lanes(contraction *t, int64_t row_extent, int64_t lane_extent) 
   if (t->rows < ROWS) return;
   t->rows = (REGISTERS - t->vectors - 1) / t->vectors; /* narrow results leave room for more rows */
   if (t->rows > ROWS_AT_MOST) t->rows = ROWS_AT_MOST;
-  const uint32_t most = rows_with_functions(t);
-  if (t->rows > most) t->rows = most;
   if (t->rows > row_extent) t->rows = (uint32_t)row_extent;
 }
 

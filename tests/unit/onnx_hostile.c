@@ -268,6 +268,16 @@ static void check_wire(void) {
   refused("a field longer than the file", "not an ONNX model");
   memcpy(model.at, wrong_type, model.size = sizeof wrong_type);
   refused("a wire type that is none", "not an ONNX model");
+  static const struct {
+    const char *what, *says;
+    uint8_t at[9];
+  } deep[] = {{"a node's name that is a number", "wire type", {0x3a, 4, 0x0a, 2, 0x18, 1}},
+              {"a tensor's type cut off", "end-of-stream", {0x3a, 4, 0x2a, 2, 0x10, 0x80}},
+              {"a tensor's extents of four bytes", "a field of numbers", {0x3a, 7, 0x2a, 5, 0x0d, 0x80, 0x80, 0x80, 0x80}}};
+  for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
+    memcpy(model.at, deep[i].at, model.size = deep[i].at[1] + 2u);
+    refused(deep[i].what, deep[i].says);
+  }
   memset(model.at, 0, model.size = 64);
   refused("zeros", "not an ONNX model");
   start();

@@ -170,6 +170,8 @@ int command_opt(const tool_options *options) {
   tool_session s;
   snt_result r = tool_open(&s, options, false);
   if (r == SNT_OK && !options->passes) r = host_fail(&s.diag, SNT_E_ARG, "opt", "no passes given: --run canonicalise,decompose");
+  if (r == SNT_OK && options->dim_count && !tool_is_onnx(options->model))
+    r = host_fail(&s.diag, SNT_E_ARG, "dim", "--dim: symbols of a graph are open in all passes; an extent is written in its text");
   if (r == SNT_OK) r = check_passes(&s);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_need_graph(&s);
