@@ -1,5 +1,5 @@
 /* The SPIR-V generator: legal kernel IR in, one Vulkan 1.1 compute module (SPIR-V 1.3) out, entry point "main". The whole kernel stands
-   inside `if (group < groups)`, so that leaving early is structured. Capabilities are asked for by what is used, and written last. */
+   inside `if (group < groups)`, so that leaving early is structured, unless it has digits. Capabilities are asked for by what is used, and written last. */
 #include "codegen_spirv/spv_private.h"
 
 // clang-format off
@@ -10,16 +10,17 @@ const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory =
 // clang-format on
 
 /* ---- begin ---- */
-/* The scalar block as push constants: one struct of words; then the number of groups, and the addresses of buffers. */
+/* The scalar block as push constants: one struct of words, or with an array of them, where digits are looked up; then the number of groups, and the addresses of buffers. */
 static void declare_push_block(spv *s) {
   const uint32_t words = s->address_at ? s->address_at / 4 : kir_block_bytes(s->k) / 4 + 1, u32 = spv_type(s, kir_t(SNT_U32, 1));
+  const uint32_t first = s->digits ? 1 : words; /* members before the addresses */
   uint32_t *members = IR_NEW_ARRAY(s->m.arena, uint32_t, words + s->k->memories.count);
   if (!members) return;
-  for (uint32_t i = 0; i < words; i++) members[i] = u32;
-  const uint32_t addresses = spv_prepare_memories(s, members + words);
-  const uint32_t block = spv_intern(&s->m, SpvOpTypeStruct, false, members, words + addresses, 2, NULL);
-  for (uint32_t i = 0; i < words + addresses; i++)
-    SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, i < words ? 4 * i : 4 * words + 8 * (i - words));
+  for (uint32_t i = 0; i < first; i++) members[i] = s->digits ? spv_array(s, u32, words, 4) : u32;
+  const uint32_t addresses = spv_prepare_memories(s, members + first);
+  const uint32_t block = spv_intern(&s->m, SpvOpTypeStruct, false, members, first + addresses, 2, NULL);
+  for (uint32_t i = 0; i < first + addresses; i++)
+    SPV(&s->m, SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, i < first ? 4 * i : 4 * words + 8 * (i - first));
   SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, block, SpvDecorationBlock);
   s->push = spv_fresh(&s->m);
   SPV(&s->m, SPV_TYPES, SpvOpVariable, spv_pointer(s, SpvStorageClassPushConstant, block), s->push, SpvStorageClassPushConstant);
@@ -35,13 +36,33 @@ static uint32_t linear_group(spv *s) {
   return sum;
 }
 
+/* The same for all lanes as a driver sees it; that of the last group beyond it. */
+static uint32_t group_by_digits(spv *s, uint32_t group, uint32_t count) {
+  enum { BITS = 4, GROUP_BITS = 16 };
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), mask = spv_u32(s, KIR_DIGITS - 1);
+  const uint32_t last = SPV_DO(s, SpvOpISub, u32, count, spv_u32(s, 1));
+  uint32_t sum = 0;
+  group = SPV_GLSL(s, GLSLstd450UMin, u32, group, last);
+  for (uint32_t shift = 0; shift < GROUP_BITS; shift += BITS) {
+    const uint32_t moved = SPV_DO(s, SpvOpShiftRightLogical, u32, group, spv_u32(s, shift));
+    const uint32_t place = SPV_DO(s, SpvOpIAdd, u32, SPV_DO(s, SpvOpBitwiseAnd, u32, moved, mask), spv_u32(s, s->digits - 1));
+    const uint32_t digit = SPV_DO(s, SpvOpShiftLeftLogical, u32, spv_block_word(s, place), spv_u32(s, shift));
+    sum = sum ? SPV_DO(s, SpvOpIAdd, u32, sum, digit) : digit;
+  }
+  return sum;
+}
+
 static void begin_body(spv *s) {
-  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), body = spv_fresh(&s->m);
+  const uint32_t body = s->digits ? 0 : spv_fresh(&s->m);
   const uint32_t last = spv_u32(s, kir_block_bytes(s->k) / 4);
-  s->exit = spv_fresh(&s->m);
+  s->exit = s->digits ? 0 : spv_fresh(&s->m);
   s->id[0] = linear_group(s);
-  const uint32_t count = SPV_DO(s, SpvOpLoad, u32,
-                                SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, last));
+  const uint32_t count = spv_block_word(s, last);
+  if (s->digits) {
+    s->id[0] = group_by_digits(s, s->id[0], count);
+    spv_begin_memories(s, s->id[0]);
+    return;
+  }
   const uint32_t inside = SPV_DO(s, SpvOpULessThan, spv_type(s, kir_t(SNT_BOOL, 1)), s->id[0], count);
   SPV(&s->m, SPV_CODE, SpvOpSelectionMerge, s->exit, 0);
   SPV(&s->m, SPV_CODE, SpvOpBranchConditional, inside, body, s->exit);
@@ -152,8 +173,10 @@ static void put_capabilities(spv *s) {
 static snt_result visit_end(void *self, const kir_kernel *k) {
   spv *s = self;
   (void)k;
-  SPV(&s->m, SPV_CODE, SpvOpBranch, s->exit);
-  spv_label(s, s->exit);
+  if (s->exit) {
+    SPV(&s->m, SPV_CODE, SpvOpBranch, s->exit);
+    spv_label(s, s->exit);
+  }
   spv_inst(&s->m, SPV_CODE, SpvOpReturn, NULL, 0);
   spv_inst(&s->m, SPV_CODE, SpvOpFunctionEnd, NULL, 0);
   spv_own_functions(s);
@@ -168,9 +191,11 @@ static snt_result visit_end(void *self, const kir_kernel *k) {
 static snt_result emit(const kir_kernel *k, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   static const kernel_visitor visitor = {visit_begin, visit_inst, visit_end};
   spv s = {.k = k, .caps = caps, .diag = diag, .result = SNT_OK, .address_at = kir_address_at(k, caps)};
+  const uint32_t digits = kir_digits(k);
   size_t count = 0;
   const kir_own *whole = spv_own_whole(k);
   if (whole) return spv_own_module(whole, out, diag);
+  if (digits) s.digits = k->scalars.at[digits - 1].offset / 4 + 1;
   spv_init(&s.m, arena);
   s.id = IR_NEW_ARRAY(arena, uint32_t, k->insts.count + 1u);
   s.memory = IR_NEW_ARRAY(arena, spv_memory, k->memories.count + 1u);

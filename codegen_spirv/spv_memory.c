@@ -86,10 +86,12 @@ static void declare_buffer(spv *s, uint32_t number) {
   uint32_t views = 0;
   for (uint32_t lanes = 1; lanes <= 4; lanes++) views += mem->widths[lanes];
   if (!views) mem->widths[m->type.lanes] = true; /* bound, but not used */
+  const bool vectors = mem->widths[4] && views == 1 && ir_dtypes[m->type.base].bytes == 4;
+  mem->doubled = s->digits && s->caps->int64 && vectors && m->access == KIR_WRITE && !mem->addressed;
   const bool writable = m->access & KIR_WRITE || m->space == KIR_SCRATCH, readable = m->access & KIR_READ || m->space == KIR_SCRATCH;
   for (uint32_t lanes = 1; lanes <= 4; lanes++) {
     if (!mem->widths[lanes]) continue;
-    const kir_type t = stored(kir_t(m->type.base, lanes));
+    const kir_type t = mem->doubled ? kir_t(SNT_U64, 2) : stored(kir_t(m->type.base, lanes));
     need_narrow(s, t.base);
     mem->view[lanes].element = spv_type(s, t);
     if (mem->addressed) continue; /* spv_begin_memories makes the pointers */
@@ -217,11 +219,11 @@ void spv_declare_memories(spv *s) {
   }
 }
 
-static uint32_t block_word(spv *s, uint32_t word) {
+uint32_t spv_block_word(spv *s, uint32_t index) {
   const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
-  const uint32_t index = spv_u32(s, word);
-  const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, index);
-  return SPV_DO(s, SpvOpLoad, u32, at);
+  const uint32_t operands[] = {s->push, s->digits ? spv_u32(s, 0) : index, index};
+  return SPV_DO(s, SpvOpLoad, u32,
+                spv_result(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), operands, s->digits ? 3 : 2));
 }
 
 /* The block's pointer to what the lowest view sees; the other views' are made of it. */
@@ -233,7 +235,7 @@ static void take_address(spv *s, uint32_t number) {
     const uint32_t type = view_pointer(s, number, lanes);
     if (from) mem->view[lanes].variable = SPV_DO(s, SpvOpBitcast, type, from);
     else {
-      const uint32_t member = spv_u32(s, s->address_at / 4 + address_rank(s, number));
+      const uint32_t member = spv_u32(s, (s->digits ? 1 : s->address_at / 4) + address_rank(s, number));
       const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, type), s->push, member);
       from = mem->view[lanes].variable = SPV_DO(s, SpvOpLoad, type, at);
     }
@@ -247,7 +249,7 @@ void spv_begin_memories(spv *s, uint32_t group) {
     const kir_memory *m = &s->k->memories.at[i];
     uint32_t base = 0;
     if (s->memory[i].addressed) take_address(s, i);
-    if (m->offset_scalar) base = block_word(s, s->k->scalars.at[m->offset_scalar - 1].offset / 4);
+    if (m->offset_scalar) base = spv_block_word(s, spv_u32(s, s->k->scalars.at[m->offset_scalar - 1].offset / 4));
     if (m->space == KIR_SCRATCH) {
       const uint32_t share = SPV_DO(s, SpvOpIMul, u32, group, spv_u32(s, (uint32_t)elements(m)));
       base = base ? SPV_DO(s, SpvOpIAdd, u32, base, share) : share;
@@ -360,7 +362,8 @@ void spv_store(spv *s, uint32_t inst) {
   const uint32_t lanes = view_lanes(s, inst, &divisor), count = t.lanes / lanes;
   if (is_byte_bool(s, inst, t)) value = spv_cast(s, stored(t), t, value, 0);
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
+    uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
+    if (s->memory[in->index].doubled) part = SPV_DO(s, SpvOpBitcast, spv_type(s, kir_t(SNT_U64, 2)), part);
     uint32_t operands[4] = {element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)), part};
     spv_inst(&s->m, SPV_CODE, SpvOpStore, operands, 2 + memory_operands(s, inst, lanes, operands + 2));
   }

@@ -12,6 +12,7 @@ typedef struct spv_memory {
   bool widths[5]; /* accessed with this many lanes, aligned (1: also everything unaligned) */
   bool sampled, texel;
   bool narrows;     /* its loads are of its own type, else of that which they are computed in */
+  bool doubled;     /* its vectors of four words are stored as two of 64 bits */
   bool addressed;   /* the views' variables are pointers out of the block */
   spv_view view[5]; /* by lanes of the array's element */
   uint32_t image;   /* type of the image, and of the variable's content */
@@ -38,9 +39,10 @@ typedef struct spv {
   uint32_t glsl, function, block, push, exit; /* block: label of the current block */
   bool matrices;                              /* the module is in the Vulkan memory model */
   kir_mma mma;                                /* and its fragments have this size */
-  uint32_t address_at;                        /* byte of the block where the addresses of buffers begin; 0: none */
-  kir_place *places;                          /* by instruction, of the source; null: no debug information */
-  uint32_t source;                            /* the source's name */
+  uint32_t digits;     /* word of the block where the digits begin, plus 1; 0: none, and a guard stands around the kernel */
+  uint32_t address_at; /* byte of the block where the addresses of buffers begin; 0: none */
+  kir_place *places;   /* by instruction, of the source; null: no debug information */
+  uint32_t source;     /* the source's name */
   snt_diag *diag;
   snt_result result; /* sticky */
   IR_VEC(uint32_t) needed;
@@ -93,6 +95,7 @@ uint32_t spv_bfloat_bits(spv *, kir_type from, uint32_t value); /* in the low ha
 uint32_t spv_pack_half(spv *, uint32_t pair);                   /* f32x2 -> u32, to nearest even whatever the driver does */
 uint32_t
 spv_prepare_memories(spv *, uint32_t *pointers); /* spv_memory.c: how each is seen; types of the addresses in the block, and their count */
+uint32_t spv_block_word(spv *, uint32_t index);  /* word `index`, a value, of the block */
 void spv_declare_memories(spv *);
 void spv_begin_memories(spv *, uint32_t group);
 uint32_t spv_load(spv *, uint32_t inst);

@@ -27,11 +27,7 @@ static uint32_t constant(spv *s, uint32_t inst) {
   return spv_cast(s, in->type, wide, spv_literal(s, wide, in->imm.i, in->imm.f), 0);
 }
 
-static uint32_t push_word(spv *s, uint32_t word) {
-  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1));
-  const uint32_t at = SPV_DO(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), s->push, spv_u32(s, word));
-  return SPV_DO(s, SpvOpLoad, u32, at);
-}
+static uint32_t push_word(spv *s, uint32_t word) { return spv_block_word(s, spv_u32(s, word)); }
 
 static uint32_t scalar(spv *s, uint32_t inst) {
   const kir_scalar *p = &s->k->scalars.at[kir_at(s->k, inst)->index];

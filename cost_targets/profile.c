@@ -21,7 +21,7 @@ typedef struct key_info {
   { "caps.mma." type, KEY_MMA, (uint16_t)offsetof(cost_profile, caps.mma[row]), (uint16_t)sizeof(kir_mma), "" }
 // clang-format off
 static const key_info keys[] = {
-    FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""), FIELD(KEY_U8, plain_runs, ""), FIELD(KEY_U8, run_fetch_lanes, ""), FIELD(KEY_U8, both_sides, ""), FIELD(KEY_U8, item_vectors, ""), FIELD(KEY_U8, rolls_images, ""),
+    FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""), FIELD(KEY_U8, plain_runs, ""), FIELD(KEY_U8, run_fetch_lanes, ""), FIELD(KEY_U8, both_sides, ""), FIELD(KEY_U8, item_vectors, ""), FIELD(KEY_U8, hand_texels, ""), FIELD(KEY_U8, rolls_images, ""),
     FIELD(KEY_DOUBLE, units, ""), FIELD(KEY_DOUBLE, lanes, ""), FIELD(KEY_DOUBLE, registers, ""),
     FIELD(KEY_DOUBLE, l1_bytes, "B"), FIELD(KEY_DOUBLE, l2_bytes, "B"), FIELD(KEY_DOUBLE, l3_bytes, "B"), FIELD(KEY_DOUBLE, local_bytes, "B"),
     FIELD(KEY_DOUBLE, group_items, ""), FIELD(KEY_DOUBLE, row_items, ""), FIELD(KEY_DOUBLE, min_groups, ""), FIELD(KEY_DOUBLE, saturate_items, ""),

@@ -18,7 +18,9 @@ typedef struct cost_profile {
   uint8_t run_fetch_lanes;       /* with caps.prefetch: long runs are asked for ahead where vectors are no wider than this, or plain_runs */
   uint8_t both_sides;            /* items of a group are masked: a branch takes as long as both of its sides */
   uint8_t item_vectors;          /* lanes: vectors of four that an item of a flat loop has side by side; 0: one */
-  uint8_t rolls_images;          /* stencils that read images alone go down a strip in a loop, an element a trip, as those of storage do */
+  uint8_t
+      hand_texels; /* lanes: texels of an item of a large flat loop whose stores have one address for all (fusion/schedule/loop.c); 0: never */
+  uint8_t rolls_images; /* stencils that read images alone go down a strip in a loop, an element a trip, as those of storage do */
   /* shape of the machine */
   double units;     /* cores or multiprocessors */
   double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */

@@ -52,6 +52,7 @@ typedef struct emit {
   uint32_t depth;           /* open loops and ifs */
   uint32_t lane_var, lanes; /* pool variable number and vector width; lanes 1: none */
   uint32_t copies;          /* of what is emitted now: one for each lane that is taken by itself */
+  uint32_t hand_var;        /* of the items whose stores all of them do, one item's after the other's: emit_by_hand; UINT32_MAX: none */
   bool stream;              /* stores of outputs are streaming */
   bool same;                /* outputs may be stored by other items too, who compute the same bits: tails that overlap */
   bool quads;               /* pointwise values an odd number of columns away are shifts of whole vectors, which neighbours share */
@@ -93,6 +94,9 @@ void emit_turn(emit *, uint32_t *rows, uint32_t width);
 /* ---- variables and scopes ---- */
 ir_expr emit_group(emit *, ir_expr groups);                    /* the group number as a variable in [0, groups) */
 ir_expr emit_item(emit *, uint32_t dimension, uint32_t items); /* local id; sets the kernel's items */
+/* From here on what a node stores has one address for all items, which are one subgroup: some drivers store by a loop over the lanes, each behind tests,
+   unless they see that (kir_digits, in a kernel that may have them: schedule_by_hand). Outside of loops and conditions alone. */
+void emit_by_hand(emit *, ir_expr item);
 /* A kernel loop over [lo, hi) by step; the variable as an expression. `carried` values as in kir_loop. */
 typedef struct emit_loop_info {
   const char *name;

@@ -25,6 +25,10 @@ uint32_t schedule_dear_lanes(const fusion_context *);
 uint32_t schedule_item_lanes(const fusion_context *);
 /* The same where vectors side by side are to wait for each other's operations less: only where what is read lies beside each other in so many. */
 uint32_t schedule_wide_lanes(const fusion_context *, const fusion_group *);
+/* May the outputs go out by hand (emit_by_hand), with so many results of an item written out one after the other, in so many groups? At most so many
+   operations of them all, and a 64th of that for each: where few are, stores count; rows gain besides that no sweep reads or computes again. */
+enum { HAND_LOOP = 4096, HAND_ROW = 8192 };
+bool schedule_by_hand(const fusion_context *, const fusion_group *, int64_t most, int64_t elements, int64_t groups);
 /* Elements that share a word of 32 bits, as the device has no memory of their size: each is taken out of its word, f16 and bf16 by a dozen operations. */
 bool schedule_is_packed(const fusion_context *, int32_t dtype);
 bool schedule_has_dear(const ir_graph *, const fusion_group *); /* it computes transcendental functions */

@@ -92,6 +92,26 @@ uint32_t schedule_wide_lanes(const fusion_context *c, const fusion_group *group)
   return wide;
 }
 
+/* A driver's compiler takes its time for what is written out (8192: half a second). */
+bool schedule_by_hand(const fusion_context *c, const fusion_group *group, int64_t most, int64_t elements, int64_t groups) {
+  enum { DEAR = 40, LEAST_ELEMENTS = 64, MOST_GROUPS = 65535 };
+  enum { ENOUGH = 32 * LEAST_ELEMENTS }; /* times min_groups: of fewer results launches count more, and kernels with digits share none */
+  const cost_profile *p = c->options->profile;
+  int64_t operations = 0;
+  if (!p->hand_texels || p->caps.address || !p->caps.subgroups || !cost_has_subgroup(p, p->caps.subgroup_size) || groups > MOST_GROUPS ||
+      (double)groups * (double)elements < ENOUGH * p->min_groups)
+    return false;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const ir_node *n = ir_at(c->graph, group->nodes[i]);
+    operations += ir_ops[n->op].flags & IR_EXPENSIVE ? DEAR : 1;
+    if (n->op == IR_OP_custom) return false;
+  }
+  for (uint32_t i = 0; i < group->output_count; i++)
+    if (ir_dtypes[ir_at(c->graph, group->outputs[i])->type.dtype].bytes != 4 || ir_attr_flag(c->graph, group->outputs[i], IR_ATTR_unread))
+      return false;
+  return operations <= most / LEAST_ELEMENTS && elements * operations <= most;
+}
+
 bool schedule_is_packed(const fusion_context *c, int32_t dtype) {
   const kir_caps *caps = &c->options->profile->caps;
   switch (dtype) {

@@ -79,6 +79,11 @@ typedef struct kir_scalar {
   int64_t min, max, multiple_of;
 } kir_scalar;
 
+/* Sixteen scalars in a row that are known to be 0 to 15: a generator looks the group's number up in them, four bits at a time. Some drivers take for the same
+   in all lanes nothing but what is made of the block, and store by a loop over the lanes else. Such a kernel has at most 65536 groups, of one subgroup,
+   and a group beyond the last may do that one's work again. */
+enum { KIR_DIGITS = 16 };
+
 enum {
   KIR_LOOP_FULL = 1,
   KIR_LOOP_ROLLED = 2,
@@ -196,6 +201,7 @@ void kir_else(kir_kernel *, uint32_t opened, uint32_t count, const uint32_t *val
 void kir_if_end(kir_kernel *, uint32_t opened, uint32_t count, const uint32_t *values, uint32_t *results);
 
 /* ---- reading ---- */
+uint32_t kir_digits(const kir_kernel *); /* 1 + the first of the digits; 0: there are none */
 static inline kir_inst *kir_at(const kir_kernel *k, uint32_t i) { return &k->insts.at[i]; }
 static inline uint32_t kir_arg(const kir_kernel *k, uint32_t i, uint32_t n) { return k->args.at[k->insts.at[i].args + n]; }
 bool kir_is_const(const kir_kernel *, uint32_t value, int64_t *as_int, double *as_float); /* either out may be null */

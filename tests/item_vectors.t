@@ -10,7 +10,7 @@ use lib $FindBin::Bin;
 use Sinter;
 
 sub profile { my ($name, @rest) = @_; return put("$name.profile", join("\n", 'base = lavapipe', "name = $name", @rest) . "\n") }
-my %profiles = (one => profile('one', 'item_vectors = 1'), two => profile('two', 'item_vectors = 2'), flushing => profile('flushing', 'item_vectors = 2', 'caps.flushes = 1'),
+my %profiles = (one => profile('one', 'item_vectors = 1', 'hand_texels = 0'), two => profile('two', 'item_vectors = 2', 'hand_texels = 0'), flushing => profile('flushing', 'item_vectors = 2', 'caps.flushes = 1'),
   map { ("kir$_" => profile("kir$_", 'target = kir', "item_vectors = $_")) } 1, 2);
 
 sub graph { my ($inputs, @lines) = @_; return "graph \@g($inputs) {\n" . join('', map { "  $_\n" } @lines) . "}\n" }

@@ -14,5 +14,6 @@ caps.subgroups = 0
 caps.subgroup_arithmetic = 0
 caps.fma_fused = 0               # fma() of a device without CL_FP_FMA: measured 9 s to build a tile of products, 0.1 s as product and sum
 caps.max_lanes = 1
+hand_texels = 0
 dear_elements = 8                 # one lane after another: gelu of 64 results is 4300 lines, which its compiler did not finish in minutes
 caps.int8_storage = 0             # in words: the type legaliser of Mesa 22.3.6 on LLVM 15 crashes on chains of 8-bit operations

@@ -8,6 +8,7 @@ trip_terms = 1                 # its compiler keeps what lives long in registers
 rolls_images = 1               # a blur of rgba16f along rows: 50 ms, by four vectors 104 (lavapipe 45 and 15)
 max_items = 256
 row_items = 4
+hand_texels = 0                # its stores are lane by lane however they are addressed
 launch_ns = 20000 ns
 dram_gbs = 2.9 GB/s            # copies of 0.5 to 134 MB
 cache_gbs = 2.9 GB/s

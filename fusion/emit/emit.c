@@ -114,7 +114,8 @@ emit *emit_begin(fusion_context *c, const fusion_group *group, const char *suffi
               .k = k,
               .lanes = 1,
               .copies = 1,
-              .lane_var = UINT32_MAX};
+              .lane_var = UINT32_MAX,
+              .hand_var = UINT32_MAX};
   kir_init(k, c->arena, ir_arena_text(c->arena, name, (size_t)length));
   k->mode = c->options->numerics;
   for (uint32_t i = 0; i < EMIT_BUCKETS; i++) e->buckets[i] = e->index_buckets[i] = UINT32_MAX;
@@ -229,6 +230,13 @@ ir_expr emit_item(emit *e, uint32_t dimension, uint32_t items) {
   e->k->items[dimension] = items;
   if (items == 1) return 0;
   return emit_var_for(e, "l", kir_id(e->k, KIR_local, dimension), 0, items);
+}
+
+void emit_by_hand(emit *e, ir_expr item) {
+  for (uint32_t i = 0; i < KIR_DIGITS; i++) emit_scalar_for(e, (ir_expr)i);
+  e->hand_var = emit_var_number(e->x, item);
+  e->k->sub = e->k->items[0];
+  e->same = true;
 }
 
 ir_expr emit_loop(emit *e, const emit_loop_info *info) {

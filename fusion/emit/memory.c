@@ -154,13 +154,23 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
   if (e->stream && coef == 1 && e->k->memories.at[memory].space == KIR_GLOBAL) kir_at(e->k, id)->flags |= KIR_IS_STREAM;
 }
 
+/* Once for each item of the subgroup, with what that one has. */
+static void store_by_hand(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t value) {
+  for (ir_expr item = 0; item < (ir_expr)e->k->items[0]; item++) {
+    const uint32_t own = kir_2(e->k, KIR_sg_shuffle, value, kir_const_int(e->k, kir_t(SNT_U32, 1), item));
+    emit_store(e, memory, dtype, expr_substitute(e->x, offset, 1, &e->hand_var, &item), own);
+  }
+}
+
 void emit_store_node(emit *e, uint32_t node, const map_access *access, uint32_t value) {
   const ir_node *n = ir_at(e->g, node);
   const uint32_t memory = emit_bind(e, fusion_buffer_of(e->c, node), KIR_WRITE);
   const uint32_t read = ir_attr_flag(e->g, node, IR_ATTR_unread) ? emit_value(e, ir_arg(e->g, node, 0), access) : 0;
   const bool asks = read && emit_value_type(e, read).lanes == 1;
   if (asks) emit_if(e, read);
-  emit_store(e, memory, n->type.dtype, fusion_stored_offset(e->c, node, access), value);
+  const ir_expr offset = fusion_stored_offset(e->c, node, access);
+  if (e->hand_var == UINT32_MAX) emit_store(e, memory, n->type.dtype, offset, value);
+  else store_by_hand(e, memory, n->type.dtype, offset, value);
   if (asks) emit_if_end(e);
 }
 

@@ -179,13 +179,26 @@ static uint32_t pick_items(const fusion_context *c, const loop_box *boxes, uint3
   return items > c->options->profile->max_items ? c->options->profile->max_items : items;
 }
 
-static void store_vector(emit *e, loop_job *job, ir_expr g) {
+/* Of a share all of whose vectors stand in the kernel one after the other. */
+static uint32_t hand_vectors(const fusion_context *c, const fusion_group *group, const loop_box *box) {
+  enum { LEAST_ELEMENTS = 32 };
+  const cost_profile *p = c->options->profile;
+  int64_t rows, columns;
+  if (box->lanes == 1 || !expr_is_const(c->graph->pool, box->space.rows, &rows) ||
+      !expr_is_const(c->graph->pool, box->space.columns, &columns))
+    return 0;
+  for (uint32_t vectors = p->hand_texels * 4u / box->lanes; vectors * box->lanes >= LEAST_ELEMENTS; vectors /= 2) {
+    const int64_t share = (int64_t)vectors * box->lanes * p->caps.subgroup_size;
+    if (columns % share == 0 && schedule_by_hand(c, group, HAND_LOOP, vectors * box->lanes, columns / share * rows)) return vectors;
+  }
+  return 0;
+}
+
+static void store_vector(emit *e, loop_job *job, ir_expr vector) {
   expr_pool *x = e->x;
   const loop_box *box = job->box;
   const ir_expr columns = box->space.columns;
   const uint32_t lanes = box->lanes;
-  job->row = expr_div(x, g, box->column_parts);
-  const ir_expr vector = expr_add(x, expr_mul(x, expr_mod(x, g, box->column_parts), job->items), job->item);
   const ir_expr column = expr_mul(x, vector, lanes), last = expr_add(x, column, lanes);
   const bool whole = expr_proves_le(x, last, columns);
   if (!whole) emit_if(e, kir_2(e->k, KIR_le, emit_expr(e, last), emit_expr(e, columns)));
@@ -201,6 +214,16 @@ static void store_vector(emit *e, loop_job *job, ir_expr g) {
   emit_if_end(e);
 }
 
+/* Neighbours have neighbouring vectors. */
+static void store_vectors(emit *e, loop_job *job, ir_expr g) {
+  expr_pool *x = e->x;
+  const loop_box *box = job->box;
+  const ir_expr first = expr_mul(x, expr_mod(x, g, box->column_parts), (ir_expr)box->vectors);
+  job->row = expr_div(x, g, box->column_parts);
+  for (uint32_t v = 0; v < box->vectors; v++)
+    store_vector(e, job, expr_add(x, expr_mul(x, expr_add(x, first, (ir_expr)v), job->items), job->item));
+}
+
 static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   expr_pool *x = c->graph->pool;
   uint32_t count;
@@ -209,13 +232,16 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
   loop_job job = {.group = group};
   for (uint32_t i = 0; i < count; i++) pick_lanes(c, group, &boxes[i]);
-  job.items = (ir_expr)pick_items(c, boxes, count);
+  const uint32_t hand = count == 1 ? hand_vectors(c, group, boxes) : 0;
+  job.items = hand ? c->options->profile->caps.subgroup_size : (ir_expr)pick_items(c, boxes, count);
   for (uint32_t i = 0; i < count; i++) {
-    boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)boxes[i].lanes);
+    boxes[i].vectors = hand ? hand : 1;
+    boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)(boxes[i].lanes * boxes[i].vectors));
     boxes[i].groups = expr_mul(x, boxes[i].column_parts, boxes[i].space.rows);
   }
   job.item = emit_item(e, 0, (uint32_t)job.items);
-  return emit_end(e, deal_boxes(e, &job, boxes, count, store_vector), 0, 0, NULL);
+  if (hand) emit_by_hand(e, job.item);
+  return emit_end(e, deal_boxes(e, &job, boxes, count, store_vectors), 0, 0, NULL);
 }
 
 static bool reads_image(const fusion_context *c, const fusion_group *group) {

@@ -20,7 +20,7 @@ typedef struct loop_box {
   loop_seams cuts;      /* of a row: a loop for each piece between them */
   ir_expr row_parts, column_parts, groups;
   int64_t rows_per, columns_per;
-  uint32_t lanes; /* of an item */
+  uint32_t lanes, vectors; /* of a vector of an item; lanes: so many vectors an item has */
 } loop_box;
 typedef struct loop_job {
   const fusion_group *group;

@@ -163,14 +163,29 @@ static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *giv
   store_rows(j, first, rows);
 }
 
+/* Trips that all sweeps, the last of which stores by hand, are written out in: what they have in common is read, and computed, once. 0: they are loops. */
+static uint32_t trips_by_hand(const row_job *j) {
+  const fusion_context *c = j->c;
+  const int64_t width = (int64_t)j->lanes * j->items;
+  int64_t rows, columns;
+  for (uint32_t s = 0; s < j->sweeps; s++)
+    if (row_stores_in(j, s)) return 0;
+  if (!row_stores_in(j, j->sweeps) || j->lanes == 1 || j->items != c->options->profile->caps.subgroup_size) return 0;
+  if (!expr_is_const(c->graph->pool, j->rows, &rows) || !expr_is_const(c->graph->pool, j->columns, &columns) || columns % width) return 0;
+  return schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows) ? (uint32_t)(columns / width) : 0;
+}
+
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start};
+  const uint32_t trips = trips_by_hand(j);
+  const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start, .unroll = trips};
   reduce_row(j, &how);
   const bool full = row_stores_in(j, j->sweeps);
-  if (full && j->start) {
+  if (trips) {
+    row_store_by_hand(j);
+  } else if (full && j->start) {
     row_store_aligned(j, &how);
   } else if (full) {
     const ir_expr width = (ir_expr)j->lanes * j->items, whole = expr_sub(x, j->columns, expr_mod(x, j->columns, width));

@@ -55,6 +55,7 @@ bool row_is_cut_at_lines(const row_job *);           /* then by vectors that beg
 void row_store_outputs(row_job *);                   /* those of an element a row */
 bool row_stores_in(const row_job *, uint32_t sweep); /* full outputs */
 bool row_has_full_outputs(const row_job *);
+void row_store_by_hand(row_job *);                         /* of a literal number of whole trips, written out */
 void row_store_vectors(row_job *, ir_expr lo, ir_expr hi); /* of all outputs, those that the items share out between these columns */
 
 void row_reduce_alone(row_job *); /* all reductions of the current row, by one item in vectors along it (schedule/row.c) */

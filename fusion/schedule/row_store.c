@@ -118,12 +118,21 @@ void row_store_columns(row_job *j) {
   j->start = 0;
 }
 
-void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
+static void store_vector(row_job *j, ir_expr first) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  const ir_expr width = (ir_expr)j->lanes * j->items;
-  const ir_expr v = emit_steps(e, "c", lo, hi, width);
-  row_store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, v, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
+  row_store_column(e, j, emit_lanes(e, expr_add(x, expr_add(x, first, j->start), expr_mul(x, j->item, j->lanes)), j->lanes));
   emit_scalar_lanes(e);
-  emit_loop_end(e, v, 0, NULL, NULL);
+}
+
+void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
+  const ir_expr v = emit_steps(j->e, "c", lo, hi, (ir_expr)j->lanes * j->items);
+  store_vector(j, v);
+  emit_loop_end(j->e, v, 0, NULL, NULL);
+}
+
+void row_store_by_hand(row_job *j) {
+  emit_by_hand(j->e, j->item);
+  for (ir_expr v = 0; v < j->columns; v += (ir_expr)j->lanes * j->items) store_vector(j, v);
+  j->e->hand_var = UINT32_MAX;
 }

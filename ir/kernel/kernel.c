@@ -166,6 +166,16 @@ uint32_t kir_const_like(kir_kernel *k, uint32_t value, double x) {
   return kir_const_float(k, kir_type_of(k, value), x);
 }
 
+uint32_t kir_digits(const kir_kernel *k) {
+  int64_t run = 0;
+  for (uint32_t i = 0; i < k->scalars.count; i++) {
+    const kir_scalar *s = &k->scalars.at[i];
+    run = s->min == s->max && s->max == run ? run + 1 : 0;
+    if (run == KIR_DIGITS) return i + 2 - KIR_DIGITS;
+  }
+  return 0;
+}
+
 bool kir_is_const(const kir_kernel *k, uint32_t value, int64_t *as_int, double *as_float) {
   while (value && value < k->insts.count && kir_at(k, value)->op == KIR_splat) value = kir_arg(k, value, 0);
   if (!value || value >= k->insts.count || kir_at(k, value)->op != KIR_const) return false;

@@ -1,0 +1,44 @@
+#!/usr/bin/perl
+# Where the profile says so (hand_texels) what lanes store of large loops, and of rows that are written out, has one address for all of a subgroup: counted by the
+# scalars that such a kernel has, right on the interpreter, which holds stores of one address to the same bits. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use FindBin;
+use lib $FindBin::Bin;
+use Sinter;
+
+sub profile { my ($name, @rest) = @_; return put("$name.profile", join("\n", 'base = lavapipe', "name = $name", @rest) . "\n") }
+my $kir = profile('kir', 'target = kir');
+sub graph { my ($inputs, @lines) = @_; return "graph \@g($inputs) {\n" . join('', map { "  $_\n" } @lines) . "}\n" }
+
+# By hand or not.
+my %graphs = (
+  'sixteen texels an item' => [1, graph('%x: f32[1024,128]', '%y = neg %x', 'return y=%y')],
+  'two outputs, a row and a column for all' => [1, graph('%x: f32[256,512], %b: f32[512], %c: f32[256]', '%r = broadcast %b, axes=[1], shape=[256,512]',
+    '%d = broadcast %c, axes=[0], shape=[256,512]', '%s = add %x, %r', '%y = mul %s, %d', 'return y=%y, s=%s')],
+  'two functions' => [0, graph('%x: f32[1024,128]', '%e = exp %x', '%y = tanh %e', 'return y=%y')],
+  'too much to compute' => [0, graph('%x: f32[1024,128]', '%a = exp %x', '%b = tanh %a', '%c = sigmoid %b', '%d = erf %c', '%y = log %d', 'return y=%y')],
+  'few groups of eight texels an item' => [0, graph('%x: f32[512,128]', '%y = neg %x', 'return y=%y')],
+  'whole numbers' => [1, graph('%x: i32[1024,128]', '%y = neg %x', 'return y=%y')],
+  'bytes' => [0, graph('%x: f32[1024,128]', '%y = gt %x, 0.5', 'return y=%y')],
+  'no whole share' => [0, graph('%x: f32[1023,131]', '%y = neg %x', 'return y=%y')],
+  'few groups' => [0, graph('%x: f32[256,128]', '%y = neg %x', 'return y=%y')],
+  'a length that is not known' => [0, "symbols { n: min=1 max=4096 hint=1024 }\n" . graph('%x: f32[n,128]', '%y = neg %x', 'return y=%y')],
+  'rows' => [1, graph('%x: f32[256,512]', '%y = softmax %x', 'return y=%y')],
+  'rows of twelve trips' => [1, graph('%x: f32[256,768], %g: f32[768]', '%y = rmsnorm %x, %g', 'return y=%y')],
+  'rows that end inside of a trip' => [0, graph('%x: f32[256,500]', '%y = softmax %x', 'return y=%y')],
+  'rows with a result in a sweep of their own' => [0, graph('%x: f32[256,512]', '%e = exp %x', '%y = reduce.sum %e, axes=[1]', 'return y=%y, e=%e')],
+);
+for my $name (sort keys %graphs) {
+  my ($hand, $text) = @{$graphs{$name}};
+  my $model = put('hand.snt', $text);
+  my ($failed, $said) = says("$sinter compile", $model, "--target kir --profile $kir -o", "$dir/kernels");
+  my $kernel = $failed ? $said : join '', map { slurp($_) } glob "$dir/kernels/*.kir";
+  my $digits = $kernel =~ /scalar %s15: u32 at=60 min=15 max=15/;
+  is($digits ? 1 : 0, $hand, "$name: by hand or not") or diag($kernel);
+  my ($wrong, $error) = says("$sinter run", $model, ($text =~ /symbols/ ? '--dim n=40' : ()), "--device interp --profile $kir --check");
+  ok(!$wrong, "$name is right") or diag($error);
+  unlink glob "$dir/kernels/*";
+}
+done_testing();
