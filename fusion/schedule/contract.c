@@ -157,6 +157,7 @@ static bool is_staged(const contraction *t, uint32_t operand) {
 
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged
    one is read, written and read again for each of those, also where vectors are read from it: then the other one goes along with the rows.
+   It is all rows' in each part of them, which are for convolutions along one axis: nothing else of them could be shared out.
    Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of rows, so that none
    waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does not keep
    (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
@@ -175,14 +176,16 @@ static void pick_parts(const contraction *t, sharing *s) {
     const bool fetched_again = at.parts[COLUMNS] == s->tiles[COLUMNS] && lane > (double)p->l2_bytes;
     double uneven = INFINITY;
     for (int64_t need = 1; need <= 2 * enough && uneven > 1; need = need < enough ? enough : need + 1) {
-      const int64_t by_outer = need < s->tiles[OUTER] ? need : s->tiles[OUTER], by_rows = t->staged_count ? 1 : ceil_div(need, by_outer);
+      const int64_t by_outer = need < s->tiles[OUTER] ? need : s->tiles[OUTER],
+                    by_rows = t->staged_count && s->tiles[OUTER] > 1 ? 1 : ceil_div(need, by_outer);
       at.parts[OUTER] = ceil_div(s->tiles[OUTER], ceil_div(s->tiles[OUTER], by_outer));
       at.parts[ROWS] = by_rows < s->tiles[ROWS] ? by_rows : s->tiles[ROWS];
       const int64_t parts = at.parts[OUTER] * at.parts[ROWS], groups = sets * parts, asked = sets * by_outer * at.parts[ROWS];
       if (need < enough && groups / units < (fetched_again && groups % units == 0 ? FEW_EVEN_TURNS : FEW_TURNS)) continue;
       uneven = unevenness(&at, groups, units);
       const double idle = need >= enough && asked < wanted ? (double)wanted / (double)asked : 1;
-      const double cost = (compute + ((double)parts * lane + (double)at.parts[COLUMNS] * other) / p->cache_gbs) * idle * uneven;
+      const double copies = (double)at.parts[COLUMNS] * (t->staged_count ? (double)at.parts[ROWS] : 1);
+      const double cost = (compute + ((double)parts * lane + copies * other) / p->cache_gbs) * idle * uneven;
       if (cost < best) best = cost, memcpy(s->parts, at.parts, sizeof at.parts);
     }
   }

@@ -3,6 +3,7 @@
    small number of steps is written out, any other is a repeat. Past its length a sequence keeps its state and gives 0. */
 #include "ir/composites/private.h"
 #include "ir/literal.h"
+#include <float.h>
 
 enum { MOST_WRITTEN_OUT = 16, MOST_GATES = 4 };
 typedef struct layer layer;
@@ -13,7 +14,7 @@ struct layer {
   const char *defaults;   /* activations of one direction */
   ir_expr steps, batch, in, hidden;
   uint32_t directions;
-  uint32_t x, lengths; /* [steps, batch, in]; i32 [batch] or 0 */
+  uint32_t x, factors, lengths; /* [steps, batch, in], and it in products; i32 [batch] or 0 */
   /* of the direction at hand */
   bool backwards;
   const char *activations;
@@ -98,12 +99,25 @@ static uint32_t limited(composite_call *c, uint32_t x) {
   return bound > 0 ? step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, x, -bound), bound) : x;
 }
 
+/* What a product with codes reads of v: the 256 numbers between its least and its greatest value, or 0; all zeros have no step. */
+static uint32_t factor(composite_call *c, uint32_t v) {
+  if (!v || !call_has(c, IR_PARAM_quantize)) return v;
+  const uint32_t all = (1u << type_of(c, v)->rank) - 1;
+  const uint32_t low = step_2n(c, IR_OP_min, step_reduce(c, IR_OP_reduce_min, v, all, false), 0);
+  const uint32_t high = step_2n(c, IR_OP_max, step_reduce(c, IR_OP_reduce_max, v, all, false), 0);
+  const uint32_t scale = step_2n(c, IR_OP_max, step_2n(c, IR_OP_div, step_2(c, IR_OP_sub, high, low), 255), FLT_MIN);
+  const uint32_t zero = step_1(c, IR_OP_round, step_1(c, IR_OP_neg, step_2(c, IR_OP_div, low, scale)));
+  const uint32_t places = step_2(c, IR_OP_add, step_1(c, IR_OP_round, step_2(c, IR_OP_div, v, scale)), zero);
+  const uint32_t codes = step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, places, 0), 255);
+  return mul(c, step_2(c, IR_OP_sub, codes, zero), scale);
+}
+
 /* state [batch, hidden] times rows `gate` .. of r */
 static uint32_t recurred(composite_call *c, const layer *l, uint32_t state, uint32_t gate, uint32_t gates) {
   const contract_desc d = {.lhs = {{0, 2}, 2}, .rhs = {{1, 2}, 2}, .out = {{0, 1}, 2}};
   const ir_expr size = expr_mul(c->g->pool, gates, l->hidden);
   const uint32_t rows = gates == l->gates ? l->r : step_slice(c, l->r, 0, expr_mul(c->g->pool, gate, l->hidden), size, 1);
-  return step_contract(c, state, rows, &d);
+  return step_contract(c, factor(c, state), rows, &d);
 }
 
 static void rnn_step(composite_call *c, const layer *l, uint32_t x, uint32_t state[2]) {
@@ -243,7 +257,7 @@ static uint32_t put_inputs(composite_call *c, layer *l, uint32_t direction) {
   const contract_desc d = {.lhs = {{0, 1, 3}, 3}, .rhs = {{2, 3}, 2}, .out = {{0, 1, 2}, 3}};
   const ir_expr width = expr_mul(c->g->pool, l->gates, l->hidden);
   const uint32_t bias = part_of(c, c->args[3], direction);
-  uint32_t x = step_contract(c, l->x, part_of(c, c->args[1], direction), &d);
+  uint32_t x = step_contract(c, l->factors, part_of(c, c->args[1], direction), &d);
   l->bias[0] = bias ? step_slice(c, bias, 0, 0, width, 1) : 0;
   l->bias[1] = bias ? step_slice(c, bias, 0, width, width, 1) : 0;
   if (!bias) return x;
@@ -290,6 +304,7 @@ static bool read_layer(composite_call *c, layer *l) {
       if (c->args[i]) c->args[i] = step_transpose(c, c->args[i], swapped);
   }
   const ir_tensor x = *type_of(c, l->x);
+  l->factors = factor(c, l->x);
   l->steps = x.dims[0], l->batch = x.dims[1], l->in = x.dims[2], l->hidden = r.dims[2];
   if (!expr_is_const(c->g->pool, w.dims[0], &directions) || directions < 1 || directions > 2)
     return call_mistake(c, "w needs one or two directions"), false;

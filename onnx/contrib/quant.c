@@ -225,9 +225,8 @@ static uint32_t lstm_weights(onnx_call *c, uint32_t i, uint32_t scale_at) {
   return real ? onnx_transpose(c, real, perm) : 0;
 }
 
-/* An LSTM with the weights that the codes stand for, all else in f32. The runtime also rounds x, and h in each step, to the 256 codes between their least and
-   their greatest value, for the sake of its u8 products: its results are farther from those of the exact ones, by thousandths of their range or, where steps
-   make differences grow (a speaker's embedding of noise), by all of it. */
+/* An LSTM with the weights that the codes stand for. x, and h in each step, are rounded to the 256 codes between their least and their greatest value, of all
+   sequences of the batch together: so does the runtime on one thread. On several it rounds parts of the batch, as many as threads share it. */
 bool onnx_op_dynamic_quantize_lstm(onnx_call *c) {
   uint32_t operands[8] = {needed(c, 0), lstm_weights(c, 1, 8), lstm_weights(c, 2, 10)};
   if (!operands[0] || !operands[1] || !operands[2] || !onnx_demand_meet(c, operands[0], 2, operands[1], 2)) return false;

@@ -42,10 +42,13 @@ bool onnx_op_recurrent(onnx_call *c) {
     const char *op;
     ir_composite which;
     uint32_t args;
-  } kinds[] = {{"RNN", IR_COMPOSITE_rnn, 6}, {"GRU", IR_COMPOSITE_gru, 6}, {"LSTM", IR_COMPOSITE_lstm, 8}};
+  } kinds[] = {{"RNN", IR_COMPOSITE_rnn, 6},
+               {"GRU", IR_COMPOSITE_gru, 6},
+               {"LSTM", IR_COMPOSITE_lstm, 8},
+               {"DynamicQuantizeLSTM", IR_COMPOSITE_lstm, 8}};
   uint32_t kind = 0, args[8] = {0}, results[IR_MAX_RESULTS] = {0}, count = 0;
   ir_text words;
-  ir_param params[5] = {{.key = IR_PARAM_mode, .word = direction_word(c)}};
+  ir_param params[6] = {{.key = IR_PARAM_mode, .word = direction_word(c)}};
   while (kind < IR_COUNT(kinds) - 1 && strcmp(kinds[kind].op, c->node->op) != 0) kind++;
   ir_text_init(&words, onnx_arena(c));
   onnx_int(c, "hidden_size", 0);
@@ -57,7 +60,8 @@ bool onnx_op_recurrent(onnx_call *c) {
   if (clip > 0) params[count++] = (ir_param){.key = IR_PARAM_high, .number = clip};
   if (onnx_int(c, "layout", 0)) params[count++] = (ir_param){.key = IR_PARAM_batch_first};
   if (kind == 1 && onnx_int(c, "linear_before_reset", 0)) params[count++] = (ir_param){.key = IR_PARAM_linear_before_reset};
-  if (kind == 2 && onnx_int(c, "input_forget", 0)) params[count++] = (ir_param){.key = IR_PARAM_input_forget};
+  if (kind >= 2 && onnx_int(c, "input_forget", 0)) params[count++] = (ir_param){.key = IR_PARAM_input_forget};
+  if (kind == 3) params[count++] = (ir_param){.key = IR_PARAM_quantize};
   for (uint32_t i = 0; i < kinds[kind].args; i++)
     if (onnx_has(c, i) && !(args[i] = onnx_in(c, i))) return false;
   if (!demand_fit(c, args)) return false;

@@ -175,7 +175,16 @@ static bool read_numbered(onnx_call *c, forest *f) {
   return tracks_missing(c, f, inner);
 }
 
-/* Nodes by their distance from the roots, a tree after the other, so that both ways of one lead to neighbours; `place` has where each is now, UINT32_MAX: no
+/* What is not equal goes on by the first way: what is equal by the second. */
+static void turn_unequal(forest *f) {
+  for (uint32_t i = 0; i < f->count; i++) {
+    if (f->when[i] != (WHEN_LESS | WHEN_GREATER | WHEN_NAN)) continue;
+    const double first = f->way[2 * i];
+    f->when[i] = WHEN_EQUAL, f->way[2 * i] = f->way[2 * i + 1], f->way[2 * i + 1] = first;
+  }
+}
+
+/* Nodes by their distance from the roots, a tree after the other, so that the second way of one leads to some place and the first to the next; `place` has where each is now, UINT32_MAX: no
    way leads to it. */
 static bool order_nodes(onnx_call *c, forest *f, const uint32_t *queue, uint32_t count, const uint32_t *place) {
   const forest old = *f;
@@ -199,6 +208,7 @@ static bool walk_trees(onnx_call *c, forest *f) {
            *owner = onnx_room(c, f->count, sizeof *owner);
   uint32_t *place = onnx_room(c, f->count, sizeof *place), count = 0, next = 0;
   if (!queue || !level || !owner || !place) return false;
+  turn_unequal(f);
   for (uint32_t i = 0; i < f->count; i++) owner[i] = place[i] = UINT32_MAX;
   for (uint32_t t = 0; t < f->tree_count; t++) {
     if (count == f->count) return onnx_refuse(c, "two ways lead to node %u", f->trees[t].root);
@@ -209,7 +219,7 @@ static bool walk_trees(onnx_call *c, forest *f) {
       if (owner[node] != UINT32_MAX) return onnx_refuse(c, "two ways lead to node %u", node);
       owner[node] = t, place[node] = next;
       if (level[next] > f->depth) f->depth = level[next];
-      for (uint32_t way = 0; way < 2 && f->when[node] != IS_LEAF; way++) {
+      for (uint32_t way = 2; way-- > 0 && f->when[node] != IS_LEAF;) {
         if (count == f->count) return onnx_refuse(c, "two ways lead to node %u", (uint32_t)f->way[2 * node + way]);
         queue[count] = (uint32_t)f->way[2 * node + way], level[count++] = level[next] + 1;
       }
@@ -245,26 +255,38 @@ static bool sort_trees(onnx_call *c, forest *f) {
 
 enum { BY_VALUE = WHEN_LESS | WHEN_EQUAL | WHEN_GREATER };
 
-/* How all inner nodes compare; 0: there are several ways. */
-static uint8_t one_mode(const forest *f) {
+static bool leads_missing(const forest *f, uint32_t node) { return f->when[node] != IS_LEAF && f->when[node] & WHEN_NAN; }
+
+/* What goes the first way of whatever node there is, of those that compare so. */
+static double always_met(uint8_t mode) { return mode & WHEN_LESS ? -INFINITY : INFINITY; }
+
+/* Could that stand for a value that is missing at this node? Not where it is equal to the node's own and that is not enough. */
+static bool stands_for_missing(const forest *f, uint32_t node, uint8_t mode) {
+  const double v = f->value[node];
+  return mode != WHEN_EQUAL && v == v && (mode & WHEN_EQUAL || v != always_met(mode));
+}
+
+/* How all inner nodes compare, and whether some lead a missing value the first way; 0: in several ways, or so that no number could stand for one. */
+static uint8_t one_mode(const forest *f, bool *missing) {
   uint8_t mode = 0;
   for (uint32_t i = 0; i < f->count; i++) {
     if (f->when[i] == IS_LEAF) continue;
     if (mode && (f->when[i] & BY_VALUE) != mode) return 0;
     mode = f->when[i] & BY_VALUE;
+    if (leads_missing(f, i) && !stands_for_missing(f, i, mode)) return 0;
+    *missing |= leads_missing(f, i);
   }
   return mode;
 }
 
 /* A node's words beside each other, as wide as its value, so that what a trip reads of it lies in one line of a cache: the bits of the
-   value, the number of the feature, and twice the number of the node that the first way leads to, a leaf's to itself; one more, where the
-   second leads one further. Of 64 bits the latter two share a word. Words have no sign: a number without one has one bound to be kept in. */
+   value, the number of the feature, and that of the node behind the second way; the first one leads one further. A leaf is behind itself, and
+   nothing compares with its value. Of 64 bits the latter two share a word. Words have no sign: a number without one has one bound to be kept in. */
 enum { WORD_VALUE, WORD_FEATURE, WORD_WAY, NARROW_WORDS = 4, WIDE_WORDS = 2 };
-#define TAKES_MISSING 0x80000000u /* beside a feature */
 
 typedef struct walk { /* what the trips read */
   uint8_t mode;
-  bool missing;                  /* some node's first way is a missing value's */
+  bool missing;                  /* some node's first way is a missing value's: two numbers a feature */
   uint32_t x, row, nodes, modes; /* nodes of the graph; x: all rows beside each other */
   uint32_t count;                /* of the forest's nodes */
   int32_t dtype;
@@ -272,7 +294,7 @@ typedef struct walk { /* what the trips read */
 
 static bool is_wide(int32_t dtype) { return dtype == SNT_F64; }
 
-static uint32_t node_words(onnx_call *c, const forest *f, walk *w) {
+static uint32_t node_words(onnx_call *c, const forest *f, const walk *w) {
   const bool wide = is_wide(f->dtype);
   const int32_t word = wide ? SNT_U64 : SNT_U32;
   const uint32_t words = wide ? WIDE_WORDS : NARROW_WORDS;
@@ -281,34 +303,48 @@ static uint32_t node_words(onnx_call *c, const forest *f, walk *w) {
   if (!data) return 0;
   memset(data, 0, (size_t)f->count * words * ir_dtypes[word].bytes);
   for (uint32_t i = 0; i < f->count; i++) {
-    const bool missing = w->mode && w->mode != (WHEN_LESS | WHEN_GREATER) && f->when[i] != IS_LEAF && f->when[i] & WHEN_NAN;
-    const int64_t feature = (int64_t)f->feature[i] | (missing ? TAKES_MISSING : 0),
-                  way = 2 * (int64_t)f->way[2 * i] + (f->when[i] != IS_LEAF);
-    ir_dtype_store(f->dtype, data, i * words + WORD_VALUE, f->value[i]);
+    const int64_t feature = w->missing ? 2 * (int64_t)f->feature[i] + leads_missing(f, i) : (int64_t)f->feature[i],
+                  way = (int64_t)f->way[2 * i + 1];
+    ir_dtype_store(f->dtype, data, i * words + WORD_VALUE, f->when[i] == IS_LEAF ? NAN : f->value[i]);
     ir_dtype_store_int(word, data, i * words + WORD_FEATURE, wide ? way << 32 | feature : feature);
     if (!wide) ir_dtype_store_int(word, data, i * words + WORD_WAY, way);
-    w->missing |= missing;
   }
   return ir_add_const(c->g, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data});
 }
 
+/* Each number as it is, which goes the second way where it is missing, and beside it one that goes the first then. */
+static uint32_t both_numbers(onnx_call *c, uint8_t mode, uint32_t x) {
+  const ir_tensor type = *onnx_type_of(c, x);
+  const ir_expr dims[] = {type.dims[0], type.dims[1], 1};
+  const uint32_t first = onnx_select(c, onnx_1(c, IR_OP_isnan, x), onnx_like(c, x, always_met(mode)), x);
+  uint32_t parts[] = {x, first};
+  for (uint32_t i = 0; i < 2; i++) parts[i] = onnx_reshape(c, parts[i], 3, dims);
+  return onnx_concat(c, 2, 2, parts);
+}
+
 static bool open_walk(onnx_call *c, const forest *f, uint32_t x, walk *w) {
   const ir_tensor type = *onnx_type_of(c, x);
+  bool missing = false;
   const ir_expr dims[] = {type.dims[0], f->tree_count};
   double *when = onnx_room(c, f->count, sizeof *when);
-  *w = (walk){.mode = one_mode(f), .count = f->count, .dtype = f->dtype, .x = onnx_flat(c, x)};
+  *w = (walk){.mode = one_mode(f, &missing), .count = f->count, .dtype = f->dtype};
+  w->missing = missing && w->mode;
+  w->x = onnx_flat(c, w->missing ? both_numbers(c, w->mode, x) : x);
   for (uint32_t i = 0; when && i < f->count; i++) when[i] = f->when[i];
   w->modes = w->mode || !when ? 0 : onnx_vector(c, SNT_I32, f->count, when);
   w->nodes = node_words(c, f, w);
-  w->row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_U32, 2, dims, 0), onnx_extent(c, type.dims[1], SNT_U32));
+  const ir_expr numbers = expr_mul(c->g->pool, w->missing ? 2 : 1, type.dims[1]);
+  w->row = onnx_2(c, IR_OP_mul, onnx_iota(c, SNT_U32, 2, dims, 0), onnx_extent(c, numbers, SNT_U32));
   return when && w->row && w->nodes;
 }
 
 /* Whether nodes that all compare in the same way lead on by the first one. */
 static uint32_t is_met(onnx_call *c, const walk *w, uint32_t x, uint32_t value) {
-  static const ir_op ops[] = {
-      [WHEN_LESS] = IR_OP_lt,  [WHEN_LESS | WHEN_EQUAL] = IR_OP_le,  [WHEN_GREATER] = IR_OP_gt, [WHEN_GREATER | WHEN_EQUAL] = IR_OP_ge,
-      [WHEN_EQUAL] = IR_OP_eq, [WHEN_LESS | WHEN_GREATER] = IR_OP_ne};
+  static const ir_op ops[] = {[WHEN_LESS] = IR_OP_lt,
+                              [WHEN_LESS | WHEN_EQUAL] = IR_OP_le,
+                              [WHEN_GREATER] = IR_OP_gt,
+                              [WHEN_GREATER | WHEN_EQUAL] = IR_OP_ge,
+                              [WHEN_EQUAL] = IR_OP_eq};
   return onnx_2(c, ops[w->mode], x, value);
 }
 
@@ -327,15 +363,12 @@ static uint32_t word_at(onnx_call *c, const walk *w, uint32_t at, uint32_t word)
 
 /* The node behind the node `at`. */
 static uint32_t next_node(onnx_call *c, const walk *w, uint32_t at) {
-  const uint32_t bits = word_at(c, w, at, WORD_VALUE), named = word_at(c, w, at, WORD_FEATURE), given = onnx_cast(c, named, SNT_U32);
+  const uint32_t bits = word_at(c, w, at, WORD_VALUE), named = word_at(c, w, at, WORD_FEATURE), feature = onnx_cast(c, named, SNT_U32);
   const uint32_t way = is_wide(w->dtype) ? onnx_cast(c, onnx_2n(c, IR_OP_shr, named, 32), SNT_U32) : word_at(c, w, at, WORD_WAY);
-  const uint32_t feature = w->missing ? onnx_2n(c, IR_OP_and, given, TAKES_MISSING - 1) : given;
   const uint32_t x = onnx_gather(c, w->x, onnx_2(c, IR_OP_add, w->row, feature), 0);
   const uint32_t value = bits ? onnx_add(c, "bitcast %%%u, dtype=%s", bits, ir_dtypes[w->dtype].name) : 0;
-  uint32_t met = w->mode ? is_met(c, w, x, value) : is_met_by_mode(c, w, at, x, value);
-  if (w->missing)
-    met = onnx_2(c, IR_OP_or, met, onnx_2(c, IR_OP_and, onnx_2n(c, IR_OP_ge, given, TAKES_MISSING), onnx_1(c, IR_OP_isnan, x)));
-  return onnx_2n(c, IR_OP_shr, onnx_select(c, met, way, onnx_2n(c, IR_OP_add, way, 1)), 1);
+  const uint32_t met = w->mode ? is_met(c, w, x, value) : is_met_by_mode(c, w, at, x, value), first = onnx_2n(c, IR_OP_add, way, 1);
+  return onnx_select(c, met, first, way);
 }
 
 /* [rows, trees]: the leaf that each row of x reaches. */

@@ -279,12 +279,23 @@ def conversions(case, codes, normal):
         case(name, "DequantizeLinear", inputs, [y], constants=range(1, len(inputs)), **attrs)
 
 
+def rounded(x):
+    """To the 256 codes between the least and the greatest value, or 0, of all; as `quantized`."""
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    if low == high:
+        return x
+    scale = (high - low) / 255
+    zero = round(-low / scale)
+    return real(quantized(x, scale, zero, np.uint8), scale, zero)
+
+
 def lstm(x, w, r, bias, h, cell, peepholes, reverse):
     """One direction, gates i o f c. w [in, 4 hidden]."""
     sigmoid = lambda v: 1 / (1 + np.exp(-v))
     size, out = h.shape[1], np.zeros((len(x),) + h.shape)
+    x = rounded(x)
     for t in reversed(range(len(x))) if reverse else range(len(x)):
-        gates = x[t] @ w + h @ r + bias[:4 * size] + bias[4 * size:]
+        gates = x[t] @ w + rounded(h) @ r + bias[:4 * size] + bias[4 * size:]
         i, o, f, c = (gates[:, k * size:(k + 1) * size] for k in range(4))
         cell_new = sigmoid(f + peepholes[2 * size:] * cell) * cell + sigmoid(i + peepholes[:size] * cell) * np.tanh(c)
         h, cell = sigmoid(o + peepholes[size:2 * size] * cell_new) * np.tanh(cell_new), cell_new
@@ -293,31 +304,23 @@ def lstm(x, w, r, bias, h, cell, peepholes, reverse):
 
 
 def recurrent(case, codes, normal):
-    """The runtime rounds x and h to 256 codes between their least and their greatest value; here these are such that nothing is lost by it: multiples of 1 / 64
-    from -2 to 127 / 64, and, where h goes round, one number."""
-
-    def exact(*shape):
-        x = (codes(np.uint8, *shape).astype(int) - 128) / 64
-        x.flat[0], x.flat[-1] = -2, 127 / 64
-        return x.astype(F)
-
+    """x and h are rounded as one thread of the runtime does: the rows of a batch together."""
     for name, steps, batch, inputs, hidden, dtype, columns, both, full in [
         ("dynamic_quantize_lstm", 1, 3, 5, 2, np.int8, False, False, False),
         ("dynamic_quantize_lstm_columns", 1, 2, 3, 4, np.int8, True, True, True),
-        ("dynamic_quantize_lstm_steps", 3, 1, 5, 1, np.uint8, False, True, True),
-        ("dynamic_quantize_lstm_open_", 3, 1, 5, 1, np.int8, True, False, False),
+        ("dynamic_quantize_lstm_steps", 3, 2, 5, 4, np.uint8, False, True, True),
+        ("dynamic_quantize_lstm_trips", 20, 1, 5, 8, np.int8, False, True, False),
+        ("dynamic_quantize_lstm_open_", 3, 1, 5, 4, np.int8, True, False, False),
     ]:
         count = 2 if both else 1
-        x = exact(steps, batch, inputs)
+        x = normal(steps, batch, inputs)
         w, r = ((codes(np.uint8, count, rows, 4 * hidden) % 61).astype(int) - 30 for rows in (inputs, hidden))
         zero = 90 if dtype == np.uint8 else 0
         shape = (count, 4 * hidden) if columns else (count,)
         scales = [np.abs(normal(*shape)) * F(0.01) + F(0.005) for _ in range(2)]
         zeros = np.full(shape, zero, dtype)
         bias = normal(count, 8 * hidden) if full else np.zeros((count, 8 * hidden), F)
-        h = exact(count, batch, hidden) if full and steps == 1 else np.zeros((count, batch, hidden), F)
-        if full and steps == 1:  # of each row, which may be rounded on its own
-            h[:, :, 0], h[:, :, -1] = -2, 127 / 64
+        h = normal(count, batch, hidden) if full else np.zeros((count, batch, hidden), F)
         cell = normal(count, batch, hidden) if full else np.zeros((count, batch, hidden), F)
         peepholes = normal(count, 3 * hidden) if full else np.zeros((count, 3 * hidden), F)
         wide = [m * s.astype(float)[:, None, :] if columns else m * s.astype(float)[:, None, None] for m, s in zip((w, r), scales)]

@@ -11,6 +11,9 @@ static const char linear[] = "graph @linear(%%x: f32[%d,%d]) {\n  %%w: f32[%d,%d
                              "linear %%x, %%w\n  return y=%%y\n}\n";
 static const char convolution[] = "graph @convolution(%%x: f32[1,%d,%d,%d]) {\n  %%w: f32[%d,%d,3,3] = const normal seed=1 scale=0.05\n"
                                   "  %%y = conv %%x, %%w, pads=[1,1,1,1], stride=[2,2]\n  return y=%%y\n}\n";
+/* One axis of positions, whose source is padded: there is nothing else to share out. */
+static const char along_one[] = "graph @along_one(%x: f32[1,64,2048]) {\n  %w: f32[64,64,11] = const normal seed=1 scale=0.05\n"
+                                "  %y = conv %x, %w, pads=[5,5]\n  return y=%y\n}\n";
 
 static uint64_t literal(const snt_program *p, ir_expr e) {
   int64_t value = 0;
@@ -99,6 +102,7 @@ int main(void) {
     snprintf(text, sizeof text, convolution, 64, n, n, 128, 64);
     shares_evenly(context, profile, text);
   }
+  shares_evenly(context, profile, along_one);
   snt_profile_destroy(profile);
   snt_context_destroy(context);
   return tap_done();
