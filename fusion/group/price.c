@@ -73,8 +73,10 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;        /* of a stencil; of a plain operator below a window, beside others; all terms of a contraction */
+  double turn;         /* of what a plain operator takes, where it waits for no other: its turn at the ports */
+  double times;        /* of a stencil; all terms of a contraction */
   uint32_t below;      /* what is computed again comes before it */
+  uint32_t behind;     /* what is computed of a tile's sums comes behind it */
   uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
   bool units;          /* what is summed may go to matrix units */
   group_copies copies; /* of a prologue */
@@ -91,13 +93,15 @@ static void find_recompute(const fusion_context *c, const fusion_group *group, r
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
   r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0, r->units = !schedule_is_explicit(c);
+  r->turn = r->units ? 1 : fmin(1, cost_turn_cycles(c->options->profile) / c->options->profile->op_cycles);
   const uint32_t stencil = flat_stencil(c, group);
-  uint32_t product;
+  uint32_t product = 0;
+  const uint32_t staged = group->kind == GROUP_CONTRACT ? contract_staged_producer(c, group, &product) : 0;
+  r->behind = op != IR_OP_contract ? UINT32_MAX : product ? product : staged ? staged : hero;
   if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
   else if (ir_ops[op].flags & IR_REDUCE) {
     r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
-    if (!r->units) r->times = 1 / (c->options->profile->op_cycles * c->options->profile->fma_per_cycle);
-  } else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
+  } else if (group->kind == GROUP_CONTRACT && !staged) {
     const uint32_t lanes = r->units ? 0 : contract_lane_operands(c->graph, hero);
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
     if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
@@ -116,7 +120,7 @@ static bool is_taken_narrow(const fusion_context *c, uint32_t hero, uint32_t nod
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
-  if (r->rule == WINDOW) return window_factor(c, group->hero, node) * (c->facts[node].rate == FUSION_PLAIN ? r->times : 1);
+  if (r->rule == WINDOW) return window_factor(c, group->hero, node);
   if (r->units && is_taken_narrow(c, group->hero, node)) return 1;
   bool alone = false, feeds = false;
   for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {
@@ -129,6 +133,12 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (!feeds) return 1; /* of an epilogue, wherever it stands */
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
   return times > GROUP_MARGIN ? times : GROUP_MARGIN;
+}
+
+/* What waits for nothing of its own element takes a turn at the ports: beside other taps of a window, or of a tile's sums. */
+static double waiting(const fusion_context *c, const recompute *r, uint32_t node) {
+  const bool beside = node > r->behind || (r->rule == WINDOW && node < r->below);
+  return beside && c->facts[node].rate == FUSION_PLAIN ? r->turn : 1;
 }
 
 /* Of operators that are priced as so many plain ones, where the profile has a number for them. */
@@ -206,9 +216,10 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (own == vector && lies_beside(c, group, node)) times *= rows;
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
-      *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
-      w->extra_cycles += times * f->own_cycles;
-      w->recompute_cycles += (times - own) * f->cycles;
+      const double turn = waiting(c, again, node);
+      *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += turn * times;
+      w->extra_cycles += turn * times * f->own_cycles;
+      w->recompute_cycles += turn * (times - own) * f->cycles;
       continue;
     }
     const ir_node *n = ir_at(c->graph, node);
