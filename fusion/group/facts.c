@@ -68,8 +68,8 @@ static double extremum_cycles(const fusion_context *c, uint32_t node, double cyc
   const uint16_t op = ir_at(c->graph, node)->op;
   const double known = 2 * c->options->profile->op_cycles;
   double by;
-  if ((op != IR_OP_max && op != IR_OP_min) || !ir_is_scalar_const(c->graph, ir_arg(c->graph, node, 1), &by)) return cycles;
-  return cycles < known ? cycles : known;
+  if ((op != IR_OP_max && op != IR_OP_min) || cycles < known) return cycles;
+  return ir_is_scalar_const(c->graph, ir_arg(c->graph, node, 1), &by) ? known : cycles;
 }
 
 /* A tap of a reduced window is a vector of its own, for many sums side by side, of which none waits for another. */

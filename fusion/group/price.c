@@ -73,13 +73,13 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double turn;         /* of what a plain operator takes, where it waits for no other: its turn at the ports */
-  double times;        /* of a stencil; all terms of a contraction */
-  uint32_t below;      /* what is computed again comes before it */
-  uint32_t behind;     /* what is computed of a tile's sums comes behind it */
-  uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
-  bool units;          /* what is summed may go to matrix units */
-  group_copies copies; /* of a prologue */
+  double turn;          /* of what a plain operator takes, its turn at the ports: beside other taps of a window, or of a tile's sums */
+  uint32_t first, last; /* nodes of which each waits for nothing of its own element */
+  double times;         /* of a stencil; all terms of a contraction */
+  uint32_t below;       /* what is computed again comes before it */
+  uint32_t alone;       /* 1 + number of the operands whose elements are computed one by one; 0: of none */
+  bool units;           /* what is summed may go to matrix units */
+  group_copies copies;  /* of a prologue */
 } recompute;
 
 /* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of
@@ -97,10 +97,10 @@ static void find_recompute(const fusion_context *c, const fusion_group *group, r
   const uint32_t stencil = flat_stencil(c, group);
   uint32_t product = 0;
   const uint32_t staged = group->kind == GROUP_CONTRACT ? contract_staged_producer(c, group, &product) : 0;
-  r->behind = op != IR_OP_contract ? UINT32_MAX : product ? product : staged ? staged : hero;
+  r->first = op != IR_OP_contract ? UINT32_MAX : 1 + (product ? product : staged ? staged : hero), r->last = UINT32_MAX;
   if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
   else if (ir_ops[op].flags & IR_REDUCE) {
-    r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
+    if (fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0))) r->rule = WINDOW, r->first = 0, r->last = hero;
   } else if (group->kind == GROUP_CONTRACT && !staged) {
     const uint32_t lanes = r->units ? 0 : contract_lane_operands(c->graph, hero);
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
@@ -133,12 +133,6 @@ static double recompute_factor(const fusion_context *c, const fusion_group *grou
   if (!feeds) return 1; /* of an epilogue, wherever it stands */
   const double own = elements_of(c, node), times = own > 0 ? r->times / own / (alone ? sharing_alone(c->options->profile) : sharing(c)) : 1;
   return times > GROUP_MARGIN ? times : GROUP_MARGIN;
-}
-
-/* What waits for nothing of its own element takes a turn at the ports: beside other taps of a window, or of a tile's sums. */
-static double waiting(const fusion_context *c, const recompute *r, uint32_t node) {
-  const bool beside = node > r->behind || (r->rule == WINDOW && node < r->below);
-  return beside && c->facts[node].rate == FUSION_PLAIN ? r->turn : 1;
 }
 
 /* Of operators that are priced as so many plain ones, where the profile has a number for them. */
@@ -216,10 +210,11 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (own == vector && lies_beside(c, group, node)) times *= rows;
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
-      const double turn = waiting(c, again, node);
-      *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += turn * times;
-      w->extra_cycles += turn * times * f->own_cycles;
-      w->recompute_cycles += turn * (times - own) * f->cycles;
+      const double turn = node >= again->first && node < again->last && f->rate == FUSION_PLAIN ? again->turn : 1;
+      times *= turn;
+      *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
+      w->extra_cycles += times * f->own_cycles;
+      w->recompute_cycles += (times - turn * own) * f->cycles;
       continue;
     }
     const ir_node *n = ir_at(c->graph, node);
