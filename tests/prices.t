@@ -238,6 +238,7 @@ is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one pla
 is($kernels, 2, 'parts are put together before many places are picked of them');
 (undef, $kernels) = price(picked(3, 16), 'pocl');
 is($kernels, 1, 'a few are looked for in each part');
+is(scalar(() = `$sinter explain examples/postprocess.snt --profile pocl` =~ /^ +k\d+_/mg), 1, 'what stands between two stencils takes turns in one kernel as in two');
 my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
 is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
 done_testing;

@@ -89,24 +89,33 @@ static double sharing_alone(const cost_profile *p) {
   return p->registers / REGISTERS * p->lanes / GROUP_ALONE;
 }
 
+/* The contraction behind which everything is made of sums, row by row: the first; of products side by side the hero, since what one of them reads may
+   stand behind another. */
+static uint32_t first_sums(const fusion_context *c, const fusion_group *group, recompute_rule rule) {
+  uint32_t i = 0;
+  if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return UINT32_MAX - 1;
+  while (rule != PROLOGUE && ir_at(c->graph, group->nodes[i])->op != IR_OP_contract) i++;
+  return rule == PROLOGUE ? group->hero : group->nodes[i];
+}
+
 static void find_recompute(const fusion_context *c, const fusion_group *group, recompute *r) {
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
   r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0, r->units = !schedule_is_explicit(c);
   r->turn = r->units ? 1 : fmin(1, cost_turn_cycles(c->options->profile) / c->options->profile->op_cycles);
   const uint32_t stencil = flat_stencil(c, group);
-  uint32_t product = 0;
-  const uint32_t staged = group->kind == GROUP_CONTRACT ? contract_staged_producer(c, group, &product) : 0;
-  r->first = op != IR_OP_contract ? UINT32_MAX : 1 + (product ? product : staged ? staged : hero), r->last = UINT32_MAX;
+  uint32_t product;
   if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
   else if (ir_ops[op].flags & IR_REDUCE) {
-    if (fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0))) r->rule = WINDOW, r->first = 0, r->last = hero;
-  } else if (group->kind == GROUP_CONTRACT && !staged) {
+    r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
+  } else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = r->units ? 0 : contract_lane_operands(c->graph, hero);
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
     if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
     group_find_copies(c, group, &r->copies);
   }
+  r->first = r->rule == WINDOW ? 0 : first_sums(c, group, r->rule) + 1;
+  r->last = r->rule == WINDOW ? hero : UINT32_MAX;
 }
 
 /* Matrix units take elements as they are before they are widened. */
