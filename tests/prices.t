@@ -12,6 +12,7 @@ use Sinter;
 my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
                branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
+               ported => put('ported.profile', "base = pocl\nname = ported\nlanes = 16\nregisters = 32\nport_lanes = 8\n"),
                greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
 # Microseconds of all kernels, and how many there are.
@@ -34,6 +35,9 @@ sub picked { # places of a table of so many parts, which an output is, too
 sub pooled { my ($of, $made, $fused) = @_; return "graph \@g(%x: f32[256,256]) {\n$made  %w = window %$of, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n$fused  return y=%y\n}\n" }
 sub row_sums { my ($rows, $terms) = @_; return "graph \@g(%x: f32[$rows,$terms]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n" }
 sub dequantised { my ($value) = @_; return "  %f$value = cast %$value, dtype=f32\n  %o$value = sub %f$value, 8.0\n  %p$value = linear %x, %o$value\n" }
+sub followed { my ($by) = @_; return "graph \@g(%x: f32[512,64], %w: f32[64,512]) {\n  %a = matmul %x, %w\n$by}\n" }
+sub clamped { my ($by) = @_; return "graph \@g(%x: f32[512,512], %z: f32[512,512]) {\n" . join('', map { "  %a$_ = max %" . ($_ ? 'b' . ($_ - 1) : 'x') . ", $by\n  %b$_ = mul %a$_, %x\n" } 0 .. 2) . "  return y=%b2\n}\n" }
+sub gathered { my ($second) = @_; return "graph \@g(%x: f32[512,256], %i: i32[512], %j: i32[512]) {\n  %s = sin %x\n  %u = sin %s\n  %a = gather %u, %i, axis=0\n  %b = gather %$second, %j, axis=0\n  %y = add %a, %b\n  return y=%y\n}\n" }
 sub gated { # products of rows with weights that are computed, in one kernel
   my ($product, @values) = @_;
   my $fused = join '', map { my $v = $_; map { "  must_fuse %$_$v, %y\n" } 'f', 'o', 'p' } @values;
@@ -195,6 +199,16 @@ for my $case ([256, 'lavapipe', 2], [1, 'lavapipe', 1], [256, 'pocl', 1]) {
   (undef, $kernels) = price(heads($queries, 'f16'), $profile);
   ok($count == 1 ? $kernels == 1 : $kernels > 1, "keys and values of two bytes, $queries queries, $profile: stored wider where texels are read for many") or diag($kernels);
 }
+my $tail = "  %b = mul %a, %a\n  %c = add %b, %a\n  %d = mul %c, %b\n  %e = add %d, %c\n  return y=%e\n";
+my ($taken, $waited) = map { (price(followed($tail), $_))[0] - (price(followed("  return y=%a\n"), $_))[0] } 'wide', 'ported';
+ok($taken < 0.7 * $waited, sprintf 'what follows the sums of a tile takes turns at the ports: %.1f us, where a vector is two turns %.1f', $taken, $waited);
+ok((price(clamped('0.5'), 'pocl'))[0] < 0.8 * (price(clamped('%z'), 'pocl'))[0], 'an extremum against a number lets a NaN through for less');
+for my $profile ('pocl', 'lavapipe') {
+  (undef, $kernels) = price(gathered('u'), $profile);
+  is($kernels, 2, "what is gathered at two places is not computed at both, $profile");
+  (undef, $kernels) = price(gathered('x'), $profile);
+  is($kernels, 1, 'at one it is');
+}
 my ($copied) = price(bordered('sub %a, 120.0'), 'pocl');
 my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*\n/  barrier %b\n/r, 'pocl');
 ok($copied < 1.1 * $stored, sprintf 'a padded operand is computed into one copy: %.1f us, stored before %.1f', $copied, $stored);
@@ -224,6 +238,7 @@ is($plan->{kernels}[0]{kind}, 'transpose', 'what is read turned twice at one pla
 is($kernels, 2, 'parts are put together before many places are picked of them');
 (undef, $kernels) = price(picked(3, 16), 'pocl');
 is($kernels, 1, 'a few are looked for in each part');
+is(scalar(() = `$sinter explain examples/postprocess.snt --profile pocl` =~ /^ +k\d+_/mg), 1, 'what stands between two stencils takes turns in one kernel as in two');
 my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
 is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
 done_testing;

@@ -53,7 +53,7 @@ static double field_cycles(const fusion_context *c, const fusion_facts *facts, u
   const ir_node *n = ir_at(c->graph, node);
   if (!n->arity) return facts[node].cycles;
   const uint32_t first = facts[ir_arg(c->graph, node, 0)].base;
-  const double turn = 1 / p->fma_per_cycle;
+  const double turn = cost_turn_cycles(p);
   if (!facts[node].field) return is_few(facts, first) && (n->op == IR_OP_fma || n->op == IR_OP_mul) ? turn : facts[node].cycles;
   if (is_word(n->type.dtype)) return n->op == IR_OP_shr ? turn : 0;
   if (!is_few(facts, node)) return facts[node].cycles;
@@ -63,10 +63,19 @@ static double field_cycles(const fusion_context *c, const fusion_facts *facts, u
 
 /* ---- nodes ---- */
 
+/* Against a number a comparison and a choice let a NaN through. */
+static double extremum_cycles(const fusion_context *c, uint32_t node, double cycles) {
+  const uint16_t op = ir_at(c->graph, node)->op;
+  const double known = 2 * c->options->profile->op_cycles;
+  double by;
+  if ((op != IR_OP_max && op != IR_OP_min) || cycles < known) return cycles;
+  return ir_is_scalar_const(c->graph, ir_arg(c->graph, node, 1), &by) ? known : cycles;
+}
+
 /* A tap of a reduced window is a vector of its own, for many sums side by side, of which none waits for another. */
 static double tap_cycles(const cost_profile *p, uint32_t op) {
   const bool orders = op == IR_OP_reduce_max || op == IR_OP_reduce_min;
-  return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : 1 / p->fma_per_cycle);
+  return p->vector_load_cycles + (orders ? cost_op_cycles(p, IR_OP_max, SNT_F32) : cost_turn_cycles(p));
 }
 
 /* Terms are loaded and taken together in chains that do not wait for each other. The profile's number is of rows that are short, with the
@@ -101,7 +110,7 @@ static void find_facts(const fusion_context *c, fusion_facts *facts, uint32_t no
   facts[node].cycles = cost_op_cycles(p, n->op, n->type.dtype);
   if (schedule_is_explicit(c)) {
     facts[node].field = (uint8_t)field_of(c->graph, facts, node);
-    facts[node].cycles = field_cycles(c, facts, node);
+    facts[node].cycles = extremum_cycles(c, node, field_cycles(c, facts, node));
   }
   if (schedule_is_explicit(c) && (ir_ops[n->op].flags & IR_REDUCE) && n->op != IR_OP_contract) {
     if (fusion_has_taps(c->graph, ir_arg(c->graph, node, 0))) facts[node].cycles = tap_cycles(p, n->op);
@@ -120,10 +129,13 @@ static uint32_t part_read(const fusion_context *c, uint32_t node, uint32_t opera
   const bool picks = (operand == 0 && ir_at(c->graph, node)->op == IR_OP_gather) || fusion_is_view(c->graph, node);
   return picks && c->elements[node] < c->elements[from] ? node : from;
 }
+uint32_t group_map_read(const ir_graph *g, const fusion_facts *facts, uint32_t node, uint32_t operand) {
+  return ir_at(g, node)->op == IR_OP_gather && operand == 0 ? node : facts[ir_arg(g, node, operand)].map;
+}
 /* `maps`: per node the first map that it was met through; 0: none yet. */
 static void find_how_read(const fusion_context *c, fusion_facts *facts, uint32_t node, uint32_t *maps) {
   for (uint32_t i = 0; i < ir_at(c->graph, node)->arity; i++) {
-    const uint32_t base = facts[ir_arg(c->graph, node, i)].base, map = facts[ir_arg(c->graph, node, i)].map;
+    const uint32_t base = facts[ir_arg(c->graph, node, i)].base, map = group_map_read(c->graph, facts, node, i);
     if (c->elements[part_read(c, node, i)] < c->elements[base]) facts[base].partly = true;
     if (fusion_is_view(c->graph, node) && ir_at(c->graph, node)->op != IR_OP_concat) continue; /* its readers say */
     facts[base].moved |= maps[base] && maps[base] != map;

@@ -1,4 +1,4 @@
-/* Where members are read. At more than one place: an element, and what a transpose or a slice takes from elsewhere, are two values to
+/* Where members are read. At more than one place: an element, and what a transpose, a slice or a gather takes from elsewhere, are two values to
    `emit_value`, and so is all that only they need. And in which pieces of a loop: what a concatenation joins is computed in the piece of
    its results, what several parts need in each of theirs. From the results down; what is read through the same view is read once. */
 #include "fusion/group/private.h"
@@ -24,7 +24,7 @@ typedef struct map_walk {
 
 static void add_read(map_walk *w, uint32_t member, uint32_t map, double times) {
   const double part = w->c->elements[map] / w->c->elements[w->group->nodes[member]];
-  if (part < 1) times *= part; /* a slice */
+  if (part < 1 || ir_at(w->c->graph, map)->op == IR_OP_gather) times *= part; /* a slice; all that is gathered */
   for (uint32_t i = 0; i < w->count; i++)
     if (w->reads[i].member == member && w->reads[i].map == map) {
       if (w->reads[i].times < times) w->sums[member] += times - w->reads[i].times, w->reads[i].times = times;
@@ -45,10 +45,10 @@ static bool makes_pieces(const fusion_context *c, const fusion_group *group, uin
 
 static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in);
 
-static void read_operand(map_walk *w, uint32_t operand, double times, uint32_t in) {
+static void read_operand(map_walk *w, uint32_t operand, uint32_t map, double times, uint32_t in) {
   const uint32_t base = w->c->facts[operand].base, at = fusion_position(w->c, w->group, base);
   if (at != UINT32_MAX) {
-    add_read(w, at, w->c->facts[operand].map, times);
+    add_read(w, at, map, times);
     w->in[at] |= in;
   } else if (ir_at(w->c->graph, base)->op == IR_OP_concat && !w->c->group_of[base]) {
     read_operands(w, base, times, in);
@@ -63,7 +63,7 @@ static void read_operands(map_walk *w, uint32_t node, double times, uint32_t in)
   for (uint32_t a = 0; a < n->arity; a++) {
     const uint32_t operand = ir_arg(w->c->graph, node, a);
     if (pieces) w->pieces[w->piece_count++] = w->c->elements[operand];
-    read_operand(w, operand, times, pieces ? UINT32_C(1) << (w->piece_count - 1) : in);
+    read_operand(w, operand, group_map_read(w->c->graph, w->c->facts, node, a), times, pieces ? UINT32_C(1) << (w->piece_count - 1) : in);
   }
 }
 
@@ -89,7 +89,7 @@ bool group_count_maps(const fusion_context *c, const fusion_group *group, double
   w.c = c, w.group = group, w.by_pieces = reach != NULL, w.count = w.piece_count = 0;
   memset(w.in, 0, group->count * sizeof *w.in);
   memset(w.sums, 0, group->count * sizeof *w.sums);
-  for (uint32_t i = 0; i < group->output_count; i++) read_operand(&w, group->outputs[i], 1, WHOLE);
+  for (uint32_t i = 0; i < group->output_count; i++) read_operand(&w, group->outputs[i], c->facts[group->outputs[i]].map, 1, WHOLE);
   for (uint32_t i = group->count; i-- > 0;) {
     times[i] = times_read(&w, i);
     if (reach) reach[i] = results_in(&w, w.in[i]);

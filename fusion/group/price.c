@@ -73,11 +73,13 @@ static double sharing(const fusion_context *c) { return schedule_is_explicit(c) 
 typedef enum { ONCE, STENCIL, WINDOW, PROLOGUE } recompute_rule;
 typedef struct recompute {
   recompute_rule rule;
-  double times;        /* of a stencil; of a plain operator below a window, beside others; all terms of a contraction */
-  uint32_t below;      /* what is computed again comes before it */
-  uint32_t alone;      /* 1 + number of the operands whose elements are computed one by one; 0: of none */
-  bool units;          /* what is summed may go to matrix units */
-  group_copies copies; /* of a prologue */
+  double turn;          /* of what a plain operator takes, its turn at the ports: beside other taps of a window, or of a tile's sums */
+  uint32_t first, last; /* nodes of which each waits for nothing of its own element */
+  double times;         /* of a stencil; all terms of a contraction */
+  uint32_t below;       /* what is computed again comes before it */
+  uint32_t alone;       /* 1 + number of the operands whose elements are computed one by one; 0: of none */
+  bool units;           /* what is summed may go to matrix units */
+  group_copies copies;  /* of a prologue */
 } recompute;
 
 /* Dear functions of a prologue that all lanes share are computed one by one (plain operators hide beside the sums), again for each tile of
@@ -87,22 +89,33 @@ static double sharing_alone(const cost_profile *p) {
   return p->registers / REGISTERS * p->lanes / GROUP_ALONE;
 }
 
+/* The contraction behind which everything is made of sums, row by row: the first; of products side by side the hero, since what one of them reads may
+   stand behind another. */
+static uint32_t first_sums(const fusion_context *c, const fusion_group *group, recompute_rule rule) {
+  uint32_t i = 0;
+  if (ir_at(c->graph, group->hero)->op != IR_OP_contract) return UINT32_MAX - 1;
+  while (rule != PROLOGUE && ir_at(c->graph, group->nodes[i])->op != IR_OP_contract) i++;
+  return rule == PROLOGUE ? group->hero : group->nodes[i];
+}
+
 static void find_recompute(const fusion_context *c, const fusion_group *group, recompute *r) {
   const uint32_t hero = group->hero;
   const uint16_t op = ir_at(c->graph, hero)->op;
   r->rule = ONCE, r->times = 1, r->below = hero, r->alone = 0, r->units = !schedule_is_explicit(c);
+  r->turn = r->units ? 1 : fmin(1, cost_turn_cycles(c->options->profile) / c->options->profile->op_cycles);
   const uint32_t stencil = flat_stencil(c, group);
   uint32_t product;
   if (stencil) r->rule = STENCIL, r->times = stencil_times(c, group, stencil), r->below = stencil;
   else if (ir_ops[op].flags & IR_REDUCE) {
     r->rule = fusion_has_taps(c->graph, ir_arg(c->graph, hero, 0)) ? WINDOW : ONCE;
-    if (!r->units) r->times = 1 / (c->options->profile->op_cycles * c->options->profile->fma_per_cycle);
   } else if (group->kind == GROUP_CONTRACT && !contract_staged_producer(c, group, &product)) {
     const uint32_t lanes = r->units ? 0 : contract_lane_operands(c->graph, hero);
     r->rule = PROLOGUE, r->times = elements_of(c, hero) * group_contract_depth(c, hero);
     if (lanes == 1 || lanes == 2) r->alone = 3 - lanes;
     group_find_copies(c, group, &r->copies);
   }
+  r->first = r->rule == WINDOW ? 0 : first_sums(c, group, r->rule) + 1;
+  r->last = r->rule == WINDOW ? hero : UINT32_MAX;
 }
 
 /* Matrix units take elements as they are before they are widened. */
@@ -133,7 +146,7 @@ static double mma_share(const fusion_context *c, uint32_t contract) {
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
   if (r->rule == ONCE || node >= r->below) return 1;
   if (r->rule == STENCIL) return r->times;
-  if (r->rule == WINDOW) return window_factor(c, group->hero, node) * (c->facts[node].rate == FUSION_PLAIN ? r->times : 1);
+  if (r->rule == WINDOW) return window_factor(c, group->hero, node);
   if (r->units && is_taken_narrow(c, group->hero, node)) return 1;
   bool alone = false, feeds = false;
   for (uint32_t i = 0; i < 2 * r->copies.set.count; i++) {
@@ -223,9 +236,11 @@ static void add_operations(const fusion_context *c, const fusion_group *group, c
     if (own == vector && lies_beside(c, group, node)) times *= rows;
     if (m->joined && times < m->joined[i]) times = m->joined[i];
     if (f->rate) {
+      const double turn = node >= again->first && node < again->last && f->rate == FUSION_PLAIN ? again->turn : 1;
+      times *= turn;
       *(f->rate == FUSION_PLAIN ? &w->ops : f->rate == FUSION_SPECIAL ? &w->specials : &w->divs) += times;
       w->extra_cycles += times * f->own_cycles;
-      w->recompute_cycles += (times - own) * f->cycles;
+      w->recompute_cycles += (times - turn * own) * f->cycles;
       continue;
     }
     const ir_node *n = ir_at(c->graph, node);

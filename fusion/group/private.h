@@ -225,6 +225,8 @@ typedef struct lane_loads {
 lane_loads group_find_lanes(const fusion_context *, const fusion_group *, const uint8_t *sweeps, uint8_t *lanes);
 /* Where reads go through texels: for how many elements of a concatenation each member is computed; returns the loads that this takes. */
 double group_find_joined(const fusion_context *, const fusion_group *, const uint8_t *sweeps, double *joined);
+/* What decides where a node reads the value below its operand: a view, that value itself, or the node, where it gathers. */
+uint32_t group_map_read(const ir_graph *, const fusion_facts *, uint32_t node, uint32_t operand);
 /* How often each member is computed for being read at several places and, unless `reach` is null, for how many results. False: none is, and it is not asked. */
 bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
 enum { GROUP_FEW_MOVED = 7 };
