@@ -40,6 +40,17 @@ bool fusion_has_taps(const ir_graph *g, uint32_t node) {
   return ir_at(g, node)->op == IR_OP_window;
 }
 
+/* Sums that somebody takes for whole numbers (integers.c) are not to be off by rounding. */
+bool fusion_is_whole(const ir_graph *g, const ir_uses *uses, uint32_t node) {
+  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) {
+    const uint32_t reader = uses->user[u];
+    if (fusion_is_view(g, reader) ? fusion_is_whole(g, uses, reader)
+                                  : ir_at(g, reader)->op == IR_OP_cast && ir_dtypes[ir_at(g, reader)->type.dtype].is_int)
+      return true;
+  }
+  return false;
+}
+
 bool fusion_group_has(const fusion_group *group, uint32_t node) {
   uint32_t lo = 0, hi = group->count;
   while (lo < hi) {

@@ -219,17 +219,6 @@ static uint32_t take_tiles(rebuild *r, const conv *v, const winograd_form *f) {
   return rebuild_view(r, IR_OP_window, rebuild_wide(r, extend_source(r, v, f)), IR_COUNT(attrs), attrs);
 }
 
-/* Sums that somebody takes for whole numbers (integers.c) are not to be off by rounding. */
-static bool is_whole(const ir_graph *g, const ir_uses *uses, uint32_t node) {
-  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) {
-    const uint32_t reader = uses->user[u];
-    if (fusion_is_view(g, reader) ? is_whole(g, uses, reader)
-                                  : ir_at(g, reader)->op == IR_OP_cast && ir_dtypes[ir_at(g, reader)->type.dtype].is_int)
-      return true;
-  }
-  return false;
-}
-
 static uint32_t as_winograd(rebuild *r) {
   static const ir_expr six[6] = {0, 1, 2, 3, 4, 5}, taps[4] = {6, 7, 4, 5}, points_first[6] = {6, 7, 0, 1, 2, 3};
   static const ir_expr points[4] = {6, 7, 0, 1}, positions[6] = {2, 3, 6, 4, 7, 5}, rows[3] = {0, 1, 2}, weights[3] = {0, 2, 3},
@@ -238,7 +227,7 @@ static uint32_t as_winograd(rebuild *r) {
   if (!read_conv(r, &v)) return 0;
   const winograd_form *f = pick_form(r->c, &v);
   ir_uses *uses = r->user; /* found when the first convolution asks */
-  if (!f || (!uses->first && !ir_find_uses(r->from, r->c->arena, uses)) || is_whole(r->from, uses, r->node)) return 0;
+  if (!f || (!uses->first && !ir_find_uses(r->from, r->c->arena, uses)) || fusion_is_whole(r->from, uses, r->node)) return 0;
   expr_pool *x = r->to->pool;
   const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, n = v.batch, outputs = (ir_expr)v.outputs;
   const ir_expr down = tiles_along(x, f, v.rows), across = tiles_along(x, f, v.columns);

@@ -70,21 +70,21 @@ static bool has_room_far(const emit *e, const trip *t, const uint32_t *places, i
   return first->op == KIR_ix && second->op == KIR_ix && 2 * turn <= e->c->options->profile->l2_bytes;
 }
 
-/* Many operations of vectors for each line that is read. */
+/* Many operations of vectors for each line that is read; what is the same in all lanes is none. */
 static bool does_much(const emit *e, const trip *t) {
   enum { MUCH = 16 };
   uint32_t work = 0, bytes = 0;
   for (uint32_t i = t->first; i < t->end; i++) {
     const kir_inst *in = kir_at(e->k, i);
     if (in->op == KIR_load) bytes += in->type.lanes > 1 ? in->type.lanes * ir_dtypes[in->type.base].bytes : 0;
-    else work += in->type.lanes > 1;
+    else work += in->type.lanes > 1 && in->op != KIR_splat && in->op != KIR_const;
   }
   return work * FUSION_LINE >= MUCH * bytes;
 }
 
 /* Long runs are asked for by profile. Where results lie in lanes the loop may go anywhere; if it goes on where it ends, and does much with each line (fields
    of words that become floats), hardware is too late on every processor (64 MB of 4-bit weights on two cores of Zen 4: 0.86 of the time; as bytes times codes,
-   a third of the operations, 1.35). */
+   a third of the operations, 1.35, times three slices of floats 1.25). */
 static bool gains(const emit *e, const trip *t, const kir_inst *in, const uint32_t *places, int32_t bytes) {
   const int32_t element = (int32_t)ir_dtypes[e->k->memories.at[in->index].type.base].bytes;
   if (is_far(e, t)) return element <= NARROW && has_room_far(e, t, places, element);

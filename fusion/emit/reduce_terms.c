@@ -141,10 +141,14 @@ static uint32_t combine_term(emit *e, const reduction *r, uint32_t acc, uint32_t
   return kir_3(e->k, KIR_fma, kir_arg(e->k, value, 0), kir_arg(e->k, value, 1), acc);
 }
 
+static bool is_of_words(const emit *e, uint32_t node) {
+  return ir_at(e->g, node)->op == IR_OP_cast && ir_at(e->g, ir_arg(e->g, node, 0))->op == IR_OP_dot4;
+}
+
 /* Adds an operand that is a sum itself, of products of bytes below a cast, or the product that one begins with. */
 static void add_sum(const emit *e, uint32_t *sums, uint32_t *count, uint32_t node) {
-  ir_op op = (ir_op)ir_at(e->g, node)->op;
-  if (op == IR_OP_cast) node = ir_arg(e->g, node, 0), op = ir_at(e->g, node)->op == IR_OP_dot4 ? IR_OP_dot4 : op;
+  if (is_of_words(e, node)) node = ir_arg(e->g, node, 0);
+  const ir_op op = (ir_op)ir_at(e->g, node)->op;
   const bool sums_up = op == IR_OP_fma || op == IR_OP_dot4 || op == IR_OP_add || op == IR_OP_mul;
   if (*count == MOST_SUMS || !sums_up || !fusion_group_has(e->group, node)) return;
   if (!ir_same_shape(&ir_at(e->g, node)->type, &ir_at(e->g, *sums)->type)) return;
@@ -157,9 +161,11 @@ static uint32_t find_sums(const emit *e, const reduction *r, uint32_t *sums) {
   *sums = r->term;
   for (uint32_t i = 0; i < count; i++) {
     const ir_node *n = ir_at(e->g, sums[i]);
-    if (n->op == IR_OP_fma || n->op == IR_OP_dot4) add_sum(e, sums, &count, ir_arg(e->g, sums[i], 2));
-    for (uint32_t a = 0; (n->op == IR_OP_add || (n->op == IR_OP_mul && !i)) && a < 2; a++)
-      add_sum(e, sums, &count, ir_arg(e->g, sums[i], a));
+    const bool adds = n->op == IR_OP_add || (n->op == IR_OP_mul && !i), goes_on = n->op == IR_OP_fma || n->op == IR_OP_dot4;
+    for (uint32_t a = 0; a < n->arity; a++) {
+      const uint32_t operand = ir_arg(e->g, sums[i], a);
+      if (a < 2 ? adds || is_of_words(e, operand) : goes_on) add_sum(e, sums, &count, operand);
+    }
   }
   for (uint32_t i = 1; i < count; i++) /* by number: operands come first */
     for (uint32_t j = i; j > 0 && sums[j - 1] > sums[j]; j--) {

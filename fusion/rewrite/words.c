@@ -7,6 +7,7 @@
 #include "fusion/rewrite/parts.h"
 #include "fusion/rewrite/words_private.h"
 #include "fusion/schedule_common.h"
+#include <math.h>
 
 enum { WORD = WORDS_BYTES, SIDE_BY_SIDE = 4 /* vectors */, MOST_FIELDS = 8, DEPTH = 24 };
 
@@ -89,11 +90,13 @@ static bool read_rows(words *w, uint32_t *matrix, uint32_t summed, uint32_t lane
 
 /* Where fields are taken by literals, which fill the registers with what they share, several vectors of rows stand beside each other: each
    literal and each element of the vector is then there for all of them. So are codes, which otherwise are as many loads as products: two
-   vectors of rows beside two of them. Not in a branch: the rows beside it read the same words, one vector after the other. */
+   vectors of rows beside two of them, or beside the slices of one where registers are few. Not in a branch: the rows beside it read the same
+   words, one vector after the other. */
 static bool read_vectors(words *w, uint32_t *matrix, uint32_t summed, uint32_t vector) {
+  enum { MANY = 32 };
   const cost_profile *p = w->r->c->options->profile;
-  const bool codes = words_are_codes(w->r, vector);
-  const uint32_t lanes = schedule_lanes(w->r->c), wide = (w->vectors > 1 ? SIDE_BY_SIDE / 2 : SIDE_BY_SIDE) * lanes;
+  const bool codes = w->sliced || words_are_codes(w->r, vector), few = w->vectors > 1 || (w->sliced && p->registers < MANY);
+  const uint32_t lanes = schedule_lanes(w->r->c), wide = (few ? SIDE_BY_SIDE / 2 : SIDE_BY_SIDE) * lanes;
   const bool beside = !w->r->c->is_branch && (codes || (w->vectors == 1 && !cost_permutes(p))) &&
                       (double)p->min_groups * wide <= (double)schedule_hint(w->r->to->pool, ir_at(w->r->to, *matrix)->type.dims[0]);
   return (beside && read_rows(w, matrix, summed, wide)) || read_rows(w, matrix, summed, lanes);
@@ -116,7 +119,7 @@ static uint32_t sum_words(words *w, uint32_t matrix, uint32_t vectors) {
   int64_t axes[SNT_MAX_RANK];
   const uint32_t rank = w->to.rank;
   uint32_t sum = words_times_codes(w, matrix, vectors);
-  if (!sum && !w->only_codes) sum = times_floats(w, matrix, vectors);
+  if (!sum && !w->only_codes && !w->sliced) sum = times_floats(w, matrix, vectors);
   if (!sum) return 0;
   for (uint32_t d = 0; d + 2 < rank; d++) axes[d] = d + 1;
   sum = ir_add_axes(w->r->to, IR_OP_reduce_sum, sum, rank - 2, axes, false);
@@ -125,12 +128,53 @@ static uint32_t sum_words(words *w, uint32_t matrix, uint32_t vectors) {
   return rebuild_reshape(w->r, sum, 2, flat);
 }
 
-uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_t summed) {
-  words w = {.r = r, .vectors = 1};
+/* Do all constants together fit the last cache? Else weights come from memory in every run. */
+static bool stay_in_cache(const rebuild *r) {
+  double bytes = 0;
+  for (uint32_t i = 1; i < r->from->nodes.count; i++) {
+    const ir_node *n = ir_at(r->from, i);
+    const ir_tensor *t = &n->type;
+    if (n->op == IR_OP_const)
+      bytes += (double)schedule_hint(r->from->pool, ir_tensor_elements(r->from->pool, t)) * ir_dtypes[t->dtype].bytes;
+  }
+  return bytes <= r->c->options->profile->l3_bytes;
+}
+
+/* A weight's time: the longer of computing and memory, and what of the other it does not hide. */
+static double time_of(const cost_profile *p, double cycles, double memory) {
+  const double computing = cycles / (p->lanes * p->units * p->ghz);
+  return fmax(computing, memory) + (1 - p->overlap) * fmin(computing, memory);
+}
+
+static double elements_of(const rebuild *r, uint32_t node) {
+  return (double)schedule_hint(r->to->pool, ir_tensor_elements(r->to->pool, &ir_at(r->to, node)->type));
+}
+
+/* Three products of bytes and a part of a mask in place of a shift, a table and a multiply-add of each weight, beside slices of each element and kernels
+   more: what the vector is made of, its slices, the product. In cycles of a unit, measured on Zen 4 (4 bits, 2048 x 512 0.95 of the time, 4096 x 512
+   1.12, 512 x 2048 0.66, 4096 x 4096 0.62; 8 bits 0.49, 1.0, 0.35, 0.51). */
+static bool slices_pay(const words *w, uint32_t matrix, uint32_t vector) {
+  const double as_floats = 1.6, as_slices = 0.85, slices = 20, kernels = 3, scale = 1. / 8 /* bytes of it a weight */;
+  const cost_profile *p = w->r->c->options->profile;
+  const double memory = stay_in_cache(w->r) ? 0 : (1. / (double)w->fields + scale) / p->dram_gbs;
+  const double saved = time_of(p, as_floats, memory) - time_of(p, as_slices, memory);
+  return saved * elements_of(w->r, matrix) > kernels * p->launch_ns + slices * elements_of(w->r, vector) / (p->units * p->ghz);
+}
+
+static uint32_t sum_of_rows(words w, uint32_t matrix, uint32_t vector, uint32_t summed) {
+  const uint32_t whole = matrix;
   if (!read_vectors(&w, &matrix, summed, vector) || w.to.rank == SNT_MAX_RANK) return 0;
+  if (w.sliced && !slices_pay(&w, whole, vector)) return 0;
   const uint32_t sums = sum_words(&w, matrix, vector);
   const ir_expr rows = w.from.dims[0];
-  return sums ? rebuild_reshape(r, sums, 1, &rows) : 0;
+  return sums ? rebuild_reshape(w.r, sums, 1, &rows) : 0;
+}
+
+uint32_t rewrite_words_sum(rebuild *r, uint32_t matrix, uint32_t vector, uint32_t summed, bool slices) {
+  const cost_profile *p = r->c->options->profile;
+  const bool may = slices && p->caps.dot4 && p->dot4_steps <= 1 && !words_are_codes(r, vector);
+  const uint32_t sliced = may ? sum_of_rows((words){.r = r, .vectors = 1, .sliced = true}, matrix, vector, summed) : 0;
+  return sliced ? sliced : sum_of_rows((words){.r = r, .vectors = 1}, matrix, vector, summed);
 }
 
 /* ---- products with more than one row beside the words ---- */

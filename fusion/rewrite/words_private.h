@@ -3,13 +3,14 @@
 #define FUSION_REWRITE_WORDS_PRIVATE_H
 #include "fusion/rewrite/words.h"
 
-enum { WORDS_BYTES = 4 /* of a word */, WORDS_FACTORS = 4, WORDS_PACKED = 8 };
+enum { WORDS_BYTES = 4 /* of a word */, WORDS_FACTORS = 4, WORDS_PACKED = 8, WORDS_SLICES = 3 /* of a vector of floats */ };
 
 typedef struct words {
   rebuild *r;
   ir_tensor from, to; /* [n, s.., bytes, fields]; [n / lanes, s.., words, vectors * lanes] */
   int64_t lanes, fields, vectors;
   bool only_codes; /* more vectors than are summed as floats */
+  bool sliced;     /* the one vector, of floats, becomes codes of three sizes, or there is no sum */
   uint32_t packed_count, source[WORDS_PACKED], packed[WORDS_PACKED];
 } words;
 

@@ -103,7 +103,7 @@ static bool all_whole(const eval_view *v) {
 }
 
 typedef struct rounding {
-  double gamma, tile; /* tile: of each weight, what sums over tiles of a convolution may add */
+  double gamma, tile; /* tile: of each weight, what sums over tiles of a convolution, or of slices of a vector, may add */
   bound_type inner, stored;
   bool whole;
   bool store_rounds;
@@ -130,6 +130,25 @@ static double largest(const eval_view *v) {
     if (!(x <= most)) most = isnan(x) ? (double)INFINITY : x;
   }
   return most;
+}
+
+/* Made of unsigned bytes. */
+static bool is_of_bytes(const ir_graph *g, uint32_t node, uint32_t depth) {
+  const ir_node *n = ir_at(g, node);
+  if (n->op == IR_OP_cast) return ir_at(g, ir_arg(g, node, 0))->type.dtype == SNT_U8;
+  bool is = false;
+  for (uint32_t i = 0; depth && i < n->arity && !is; i++) is = is_of_bytes(g, ir_arg(g, node, i), depth - 1);
+  return is;
+}
+
+/* A row times a matrix of bytes may be cut into three slices of 8 bits (fusion/rewrite/word_bytes.c): they leave 2^-23.96 of the largest element of a
+   block, or of 2^-103, and the first has half a code too much, whose sums round. */
+static double sliced(const eval_ctx *ctx, uint32_t node, const eval_labels *l, const eval_view *lhs, double gamma) {
+  enum { DEPTH = 12 };
+  const bool may = l->batch.size * l->m.size == 1 && !ctx->info->direct && ir_at(ctx->g, node)->type.dtype == SNT_F32 &&
+                   is_of_bytes(ctx->g, ir_arg(ctx->g, node, 1), DEPTH);
+  const double most = may ? largest(lhs) : 0;
+  return most > 0 ? fmax(most, 0x1p-103) * (0x1p-23 + gamma / 254) : 0;
 }
 
 static void add_weights(const product *p, uint32_t columns, double *sizes) {
@@ -208,7 +227,7 @@ snt_result ref_contract(eval_ctx *ctx, uint32_t node, eval_view *out) {
     r.gamma = bound_gamma(fmin(bound_depth(ctx, node, labels.k.size) + 1, (double)labels.k.size), &r.inner);
     r.whole = all_whole(lhs) && all_whole(rhs);
     r.store_rounds = r.stored.narrow;
-    r.tile = may_be_tiled(ctx, node) ? 0x1p-19 * largest(lhs) : 0;
+    r.tile = may_be_tiled(ctx, node) ? 0x1p-19 * largest(lhs) : sliced(ctx, node, &labels, lhs, r.gamma);
     float_product(&p, &r, out);
   } else if (open) {
     int_product(&p, ir_attr_flag(ctx->g, node, IR_ATTR_packed), out);
