@@ -41,4 +41,8 @@ for my $name (sort keys %graphs) {
   ok(!$wrong, "$name is right") or diag($error);
   unlink glob "$dir/kernels/*";
 }
+# Lanes of a device that tells no size of subgroups.
+my $none = profile('none', 'target = kir', 'caps.subgroups = 0', 'caps.subgroup_size = 0');
+my ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target kir --profile $none -o", "$dir/kernels");
+ok(!$failed && join('', map { slurp($_) } glob "$dir/kernels/*.kir") !~ /s15/, 'no subgroups: not by hand') or diag($said);
 done_testing();

@@ -184,7 +184,7 @@ static uint32_t hand_vectors(const fusion_context *c, const fusion_group *group,
   enum { LEAST_ELEMENTS = 32 };
   const cost_profile *p = c->options->profile;
   int64_t rows, columns;
-  if (box->lanes == 1 || !expr_is_const(c->graph->pool, box->space.rows, &rows) ||
+  if (box->lanes == 1 || !p->caps.subgroup_size || !expr_is_const(c->graph->pool, box->space.rows, &rows) ||
       !expr_is_const(c->graph->pool, box->space.columns, &columns))
     return 0;
   for (uint32_t vectors = p->hand_texels * 4u / box->lanes; vectors * box->lanes >= LEAST_ELEMENTS; vectors /= 2) {
