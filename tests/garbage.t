@@ -77,7 +77,7 @@ my @commands = (
   ['no model', 2, qr/usage|model/, 'run'],
   ['an absent file', 2, qr/nothing-here/, 'run', "$dir/nothing-here.snt", '--device', 'host'],
   ['a folder as a model', 2, qr/\Q$dir\E/, 'run', $dir, '--device', 'host'],
-  ['an unknown device', 1, qr/abacus/, 'run', $model, '--device', 'abacus'],
+  ['an unknown device', 2, qr/abacus/, 'run', $model, '--device', 'abacus'],
   ['an unknown OpenCL device', 1, qr/opencl/i, 'run', $model, '--device', 'opencl:nobody'],
   ['an unknown profile', 2, qr/abacus/, 'explain', $model, '--profile', 'abacus'],
   ['an unknown mask', 2, qr/"legs=4" is no KEY=NUMBER; keys: bindings items .* float_controls subgroups .* robust; or vulkan11-min/, 'run', $model, '--device', 'interp', '--mask', 'legs=4'],
