@@ -98,6 +98,7 @@ bool schedule_by_hand(const fusion_context *c, const fusion_group *group, int64_
   enum { ENOUGH = 32 * LEAST_ELEMENTS }; /* times min_groups: of fewer results launches count more, and kernels with digits share none */
   const cost_profile *p = c->options->profile;
   int64_t operations = 0;
+  if (c->options->targets & (SNT_TARGET_OPENCL | SNT_TARGET_CUDA)) return false; /* which print no digits */
   if (!p->hand_texels || p->caps.address || !p->caps.subgroups || !cost_has_subgroup(p, p->caps.subgroup_size) || groups > MOST_GROUPS ||
       (double)groups * (double)elements < ENOUGH * p->min_groups)
     return false;

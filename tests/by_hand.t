@@ -45,4 +45,7 @@ for my $name (sort keys %graphs) {
 my $none = profile('none', 'target = kir', 'caps.subgroups = 0', 'caps.subgroup_size = 0');
 my ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target kir --profile $none -o", "$dir/kernels");
 ok(!$failed && join('', map { slurp($_) } glob "$dir/kernels/*.kir") !~ /s15/, 'no subgroups: not by hand') or diag($said);
+# What is printed for OpenCL, too, has no digits.
+($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target opencl,spirv --profile lavapipe -o", "$dir/both");
+ok(!$failed, 'for OpenCL and Vulkan: not by hand') or diag($said);
 done_testing();
