@@ -41,9 +41,20 @@ for my $name (sort keys %graphs) {
   ok(!$wrong, "$name is right") or diag($error);
   unlink glob "$dir/kernels/*";
 }
+my ($failed, $said);
+SKIP: {
+  skip('spirv-val is not here', 2) if system('command -v spirv-val >/dev/null 2>&1');
+  for my $name ('sixteen texels an item', 'rows') {
+    ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{$name}[1]), "--target spirv --profile lavapipe -o", "$dir/spirv");
+    my @modules = glob "$dir/spirv/*.spv";
+    my ($bad, $why) = says('spirv-val --target-env vulkan1.1', @modules);
+    ok(!$failed && @modules == 1 && !$bad, "$name: spirv-val") or diag($said, $why);
+    unlink @modules;
+  }
+}
 # Lanes of a device that tells no size of subgroups.
 my $none = profile('none', 'target = kir', 'caps.subgroups = 0', 'caps.subgroup_size = 0');
-my ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target kir --profile $none -o", "$dir/kernels");
+($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target kir --profile $none -o", "$dir/kernels");
 ok(!$failed && join('', map { slurp($_) } glob "$dir/kernels/*.kir") !~ /s15/, 'no subgroups: not by hand') or diag($said);
 # What is printed for OpenCL, too, has no digits.
 ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target opencl,spirv --profile lavapipe -o", "$dir/both");
