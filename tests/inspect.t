@@ -181,7 +181,13 @@ my $products = 8 * 64 * 56 * 56 * 64 * 9 / 4096; # that the convolution has: a t
 ok($turned->{kernel} =~ /transpose/ && $stepped->{mix}{matrix} > 0, 'conv3x3_f16 on h100: its source is turned, then it is on matrix units') or diag(encode_json([$turned, $stepped]));
 cmp_ok($stepped->{mix}{integer} * $stepped->{groups} * $stepped->{items} / 32, '<=', 4 * $products, 'conv3x3_f16 on h100: at most four integer instructions a product of fragments');
 cmp_ok($stepped->{mix}{global}, '<=', 16, 'conv3x3_f16 on h100: but for its results everything is copied');
-cmp_ok($stepped->{excess}, '<=', 1.1, 'conv3x3_f16 on h100: whole sectors');
+cmp_ok($stepped->{excess}, '==', 1, 'conv3x3_f16 on h100: whole sectors');
+is($stepped->{conflicts}, 0, 'conv3x3_f16 on h100: no conflicts of banks');
+# rows of results that leave are sectors
+for my $model ('matmul_f16', 'matmul_i8') {
+  my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
+  ok($tile->{excess} == 1 && $tile->{conflicts} == 0, "$model on h100: the fewest sectors, no conflicts") or diag(encode_json($tile));
+}
 # a first convolution of three channels: the last fragment of its terms ends in zeros, and what follows finds channels last
 my ($stem, $behind) = @{inspect('tests/inspect/stem_f16.snt --profile h100')};
 ok($stem->{mix}{matrix} > 0 && !$stem->{mix}{fma} && $behind->{mix}{matrix} > 0, 'stem_f16 on h100: two kernels, both on matrix units') or diag(encode_json([$stem, $behind]));

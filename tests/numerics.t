@@ -88,7 +88,7 @@ if ($compiler && open my $facts, '<', '/proc/cpuinfo') {
   if (grep { /^flags\b.*\bfma\b/ } <$facts>) {
     mkdir "$dir/bin";
     open my $script, '>', "$dir/bin/c++" or die $!;
-    print $script "#!/bin/sh\nexec $compiler \"\$\@\" -mfma -ffp-contract=fast\n";
+    print $script "#!/bin/sh\nPATH='$ENV{PATH}' exec $compiler \"\$\@\" -mfma -ffp-contract=fast\n"; # ccache looks along it for the next one of its name
     close $script;
     chmod 0755, "$dir/bin/c++";
     push @devices, ['cuda-text', "PATH=$dir/bin:\$PATH"];

@@ -325,11 +325,13 @@ static bool has_fragments(contract_local *l) {
   return (l->element == SNT_F16 || l->element == SNT_BF16) && sum == SNT_F32 && !fusion_keeps_order(l->t->c->options);
 }
 
-/* Results leave in vectors, as many items as share a row of them. */
+/* Results leave in vectors, rows of a fragment side by side (contract_mma_store). */
 static bool has_units(contract_local *l) {
   if (!has_fragments(l) || !matrix_units_find(l->t->c, l->element, &l->units)) return false;
-  const uint32_t vectors = l->units.lanes / l->units.size.m * LOCAL_VECTOR, n = l->units.size.n;
-  return n % vectors == 0 && n / vectors <= MMA_MOST;
+  const uint32_t across = l->units.size.n / LOCAL_VECTOR;
+  if (!across || l->units.size.n % LOCAL_VECTOR || l->units.lanes % across) return false;
+  const uint32_t down = l->units.lanes / across;
+  return l->units.size.m % down == 0 && l->units.size.m / down <= MMA_MOST;
 }
 
 /* Both operands of one type that has fragments, whose last one may end in zeros, of three quarters whole; printed for targets that have them. */

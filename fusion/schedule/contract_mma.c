@@ -44,16 +44,25 @@ static uint32_t declare_stage(contract_local *l) {
   return kir_memory_add(e->k, &m);
 }
 
-/* Fragment by fragment: as many items as there are for a row then hold it, in vectors by turns, so that together they write whole sectors. */
+/* Items that read at once have rows two apart: by the stage's pitch these lie in banks of their own, neighbours do not. */
+static ir_expr stage_row(expr_pool *x, ir_expr number, uint32_t rows) {
+  if (rows % 4) return number;
+  const ir_expr within = expr_mod(x, number, 4);
+  const ir_expr turned = expr_add(x, expr_mul(x, expr_mod(x, within, 2), 2), expr_div(x, within, 2));
+  return expr_add(x, expr_sub(x, number, within), turned);
+}
+
+/* Fragment by fragment: items side by side hold a whole row of it, which of 16-bit results is a sector too, and go down its rows. */
 void contract_mma_store(contract_local *l, const uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
   const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n,
                  ld = contract_mma_stage(l);
-  const uint32_t share = l->units.lanes / l->units.size.m,
-                 vectors = l->units.size.n / (share * LOCAL_VECTOR); /* items of a row, vectors of each */
+  const uint32_t across = l->units.size.n / LOCAL_VECTOR,
+                 down = l->units.lanes / across; /* items beside each other in a row, and rows at once */
+  const uint32_t passes = l->units.size.m / down;
   const ir_expr own = expr_mul(x, l->warp, l->units.size.m * ld), at = expr_mod(x, l->item, l->units.lanes);
-  const ir_expr row = expr_div(x, at, share), part = expr_mul(x, expr_mod(x, at, share), LOCAL_VECTOR),
+  const ir_expr row = stage_row(x, expr_div(x, at, across), down), part = expr_mul(x, expr_mod(x, at, across), LOCAL_VECTOR),
                 lane = emit_lanes(e, 0, LOCAL_VECTOR);
   const uint32_t lane_var = e->lane_var;
   emit_scalar_lanes(e);
@@ -63,17 +72,17 @@ void contract_mma_store(contract_local *l, const uint32_t *acc) {
       for (uint32_t s = 0; s < l->t->set.count; s++) {
         fragment_store(e, stage, own, ld, acc[(s * rows + i) * columns + j]);
         fragment_barrier(e);
-        for (uint32_t v = 0; v < vectors; v++) {
-          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, row, ld)), expr_add(x, part, (ir_expr)v * share * LOCAL_VECTOR));
+        for (uint32_t p = 0; p < passes; p++) {
+          const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, expr_add(x, row, (ir_expr)(p * down)), ld)), part);
           const uint32_t index = emit_expr(e, place);
-          parts[v][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
-          if (!e->k->failed) kir_at(e->k, parts[v][s])->align = 4 * LOCAL_VECTOR;
+          parts[p][s] = kir_load(e->k, stage, LOCAL_VECTOR, 1, &index);
+          if (!e->k->failed) kir_at(e->k, parts[p][s])->align = 4 * LOCAL_VECTOR;
         }
         fragment_barrier(e);
       }
-      const uint32_t in = contract_local_row(l, expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->units.size.m), row));
+      const ir_expr first = expr_add(x, expr_add(x, warp_place(l, false), (ir_expr)i * l->units.size.m), row);
       const ir_expr column = expr_add(x, expr_add(x, warp_place(l, true), (ir_expr)j * l->units.size.n), part);
-      for (uint32_t v = 0; v < vectors; v++)
-        contract_local_store(l, in, expr_add(x, column, (ir_expr)v * share * LOCAL_VECTOR), lane_var, lane, parts[v]);
+      for (uint32_t p = 0; p < passes; p++)
+        contract_local_store(l, contract_local_row(l, expr_add(x, first, (ir_expr)(p * down))), column, lane_var, lane, parts[p]);
     }
 }
