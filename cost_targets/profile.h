@@ -18,9 +18,8 @@ typedef struct cost_profile {
   uint8_t run_fetch_lanes;       /* with caps.prefetch: long runs are asked for ahead where vectors are no wider than this, or plain_runs */
   uint8_t both_sides;            /* items of a group are masked: a branch takes as long as both of its sides */
   uint8_t item_vectors;          /* lanes: vectors of four that an item of a flat loop has side by side; 0: one */
-  uint8_t
-      hand_texels; /* lanes: texels of an item of a large flat loop whose stores have one address for all (fusion/schedule/loop.c); 0: never */
-  uint8_t rolls_images; /* stencils that read images alone go down a strip in a loop, an element a trip, as those of storage do */
+  uint8_t hand_texels;           /* lanes: texels of an item of a large flat loop that stores by hand (schedule_by_hand); 0: never */
+  uint8_t rolls_images;          /* stencils that read images alone go down a strip in a loop, an element a trip, as those of storage do */
   /* shape of the machine */
   double units;     /* cores or multiprocessors */
   double lanes;     /* f32 SIMD lanes a unit executes at once (explicit: vector width; lanes: subgroup width) */
@@ -53,9 +52,8 @@ typedef struct cost_profile {
   float cycles[IR_OP_COUNT][COST_TYPE_COUNT];                   /* `cycles.exp.f32`: of this operator; 0: what its class says */
   double contract_share;                                        /* of fma_per_cycle, that contraction kernels reach */
   double scalar_load_cycles, vector_load_cycles, lane_load_cycles;
-  uint32_t trip_terms; /* lanes: terms of a product that are read before the first of them is summed */
-  uint32_t
-      dear_elements; /* results of an item behind which transcendental functions are written out, at most; more are a loop over rows; 0: any number */
+  uint32_t trip_terms;    /* lanes: terms of a product that are read before the first of them is summed */
+  uint32_t dear_elements; /* results of an item behind which functions are written out, at most; more: a loop over rows; 0: any number */
   double barrier_ns;
   double spill_cycles; /* store and reload of one register */
   /* limits (queried when a device is open) */
