@@ -1,5 +1,6 @@
 /* The SPIR-V generator: legal kernel IR in, one Vulkan 1.1 compute module (SPIR-V 1.3) out, entry point "main". The whole kernel stands
-   inside `if (group < groups)`, so that leaving early is structured, unless it has digits. Capabilities are asked for by what is used, and written last. */
+   inside `if (group < groups)`, so that leaving early is structured, unless it has digits (KIR_DIGITS). Capabilities are asked for by what
+   is used, and written last. */
 #include "codegen_spirv/spv_private.h"
 
 // clang-format off
@@ -10,7 +11,8 @@ const kir_caps spirv_caps = {.target = "spirv", .max_lanes = 4, .vector_memory =
 // clang-format on
 
 /* ---- begin ---- */
-/* The scalar block as push constants: one struct of words, or with an array of them, where digits are looked up; then the number of groups, and the addresses of buffers. */
+/* The scalar block as push constants: a struct of words, or of an array of them where digits are looked up; then the number of groups, and
+   the addresses of buffers. */
 static void declare_push_block(spv *s) {
   const uint32_t words = s->address_at ? s->address_at / 4 : kir_block_bytes(s->k) / 4 + 1, u32 = spv_type(s, kir_t(SNT_U32, 1));
   const uint32_t first = s->digits ? 1 : words; /* members before the addresses */

@@ -1,8 +1,8 @@
 /* Layout assignment: channels last, from the first convolution to the last value that can follow: of all convolutions where schedules form vectors
-   themselves; where work-items are lanes, which lie along positions as well, of those whose positions are symbols, or that matrix units multiply. In: a
-   decomposed graph. Out: the same values; a contraction whose vectors would run along positions has its weights' labels last instead, behind a transpose, and the operators
-   after it take the transpose over to their results. What remains are transposes at the borders: views, which grouping stores or reads through as it
-   is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
+   themselves; where work-items are lanes, which lie along positions as well, of those whose positions are symbols, or that matrix units multiply.
+   In: a decomposed graph. Out: the same values; a contraction whose vectors would run along positions has its weights' labels last instead, behind
+   a transpose, and the operators after it take the transpose over to their results. What remains are transposes at the borders: views, which
+   grouping stores or reads through as it is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
 #include "fusion/fragments.h"
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"

@@ -200,13 +200,13 @@ static uint32_t take_factor(rebuild *r, const matrix_vector *m, uint32_t *matrix
 
 /* Vectors of a device with lanes are a load for each element, in whatever order. */
 static uint32_t in_parts(rebuild *r, const matrix_vector *m, uint32_t matrix, uint32_t vector) {
-  const ir_uses *uses = find_uses(r);
   const ir_tensor full = ir_at(r->to, matrix)->type, v = ir_at(r->to, vector)->type;
   ir_expr terms = 1;
   if (fusion_keeps_order(r->c->options) || !schedule_is_explicit(r->c) || m->axes[0] != (int64_t)(m->rank[0] - m->axis_count)) return 0;
   for (uint32_t i = 0; i < m->axis_count; i++) terms = expr_mul(r->to->pool, terms, full.dims[m->axes[i]]);
   if (ir_tensor_elements(r->to->pool, &v) != terms) return 0;
   matrix = rewrite_fields(r, matrix);
+  const ir_uses *uses = find_uses(r);
   const uint32_t made = rewrite_words_sum(r, matrix, vector, m->axis_count,
                                           m->matrix == 1 && uses && !fusion_is_whole(r->from, uses, r->node));
   return made ? made : rewrite_parts_sum(r, matrix, vector, m->axis_count);

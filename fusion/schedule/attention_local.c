@@ -14,8 +14,7 @@ enum {
   ACROSS = ATTEND_ACROSS,
   DOWN = ITEMS / ACROSS,
   CELL_ROWS = ROWS / DOWN,
-  VECTOR = ATTEND_VECTOR,
-  COPIED = 16 /* bytes that are copied at once */
+  VECTOR = ATTEND_VECTOR
 };
 enum {
   MOST_KEYS = ATTEND_MOST_KEYS,
@@ -28,10 +27,6 @@ typedef struct state {
   uint32_t extremum[ATTEND_HALVES], sums[ATTEND_HALVES][ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
 } state;
 
-static ir_expr place(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
-  expr_pool *x = s->t->e->x;
-  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
-}
 static ir_expr own_part(const local_tile *s) { return expr_mod(s->t->e->x, s->item, s->share); }
 static ir_expr own_query(const local_tile *s) {
   expr_pool *x = s->t->e->x;
@@ -39,102 +34,11 @@ static ir_expr own_query(const local_tile *s) {
   const ir_expr row = expr_div(x, expr_mod(x, s->item, s->units.lanes), s->share), apart = s->units.size.m / ATTEND_HALVES;
   return expr_add(x, expr_mul(x, s->warp, s->units.size.m), expr_add(x, row, expr_int(x, s->half * apart)));
 }
-static void set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
-
-static void barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
 
 /* ---- panels ---- */
 
-/* So many neighbours along the inner axis, or the values' width, of row `row` of the operand's tile. */
-static uint32_t fetch_vector(local_tile *s, attend_operand which, ir_expr row, ir_expr column, uint32_t unit) {
-  attend *t = s->t;
-  expr_pool *x = t->e->x;
-  const ir_expr at = emit_lanes(t->e, column, unit);
-  map_access where;
-  uint32_t node;
-  if (which == ATTEND_QUERIES) {
-    set_query(s, row);
-    node = attend_query_node(t);
-    where = attend_query_place(t, at);
-  } else {
-    t->key = expr_add(x, s->first, row);
-    if (which == ATTEND_VALUES && t->a->depth >= 0) t->now[t->a->depth] = at;
-    node = which == ATTEND_KEYS ? attend_key_node(t) : attend_values_node(t);
-    where = which == ATTEND_KEYS ? attend_key_place(t, at) : attend_values_place(t);
-  }
-  const uint32_t value = attend_f32(t, emit_value(t->e, node, &where));
-  emit_scalar_lanes(t->e);
-  return value;
-}
-
-/* The vectors of a panel that an item has: neighbours in a row of the operand are neighbouring items. */
-typedef struct panel {
-  attend_operand which;
-  const attend_array *array;
-  int64_t width, across; /* elements and vectors of a row */
-  uint32_t unit, count;  /* elements of a vector; vectors of an item */
-} panel;
-static panel panel_of(const local_tile *s, attend_operand which, uint32_t unit) {
-  const int64_t rows = which == ATTEND_QUERIES ? s->queries : s->keys, width = which == ATTEND_VALUES ? s->depth : s->inner;
-  const attend_array *array = which == ATTEND_QUERIES ? &s->query : which == ATTEND_KEYS ? &s->panel : &s->values;
-  return (panel){which, array, width, width / unit, unit, (uint32_t)(rows * (width / unit) / ITEMS)};
-}
-static ir_expr vector_row(const local_tile *s, const panel *p, uint32_t i) {
-  expr_pool *x = s->t->e->x;
-  return expr_div(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across);
-}
-static ir_expr vector_column(const local_tile *s, const panel *p, uint32_t i) {
-  expr_pool *x = s->t->e->x;
-  return expr_mul(x, expr_mod(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across), p->unit);
-}
-static uint32_t fetch_own(local_tile *s, const panel *p, uint32_t i) {
-  return fetch_vector(s, p->which, vector_row(s, p, i), vector_column(s, p, i), p->unit);
-}
-
-static uint32_t copied_unit(const local_tile *s) { return COPIED / ir_dtypes[s->element].bytes; }
-static bool find_copied(const local_tile *s, uint32_t value, emit_copied *from) {
-  return emit_find_copied(s->t->e, value, kir_t(s->element, (uint8_t)copied_unit(s)), SNT_F32, from);
-}
-
-/* Where values that come while scores are made have a panel of their own, and every item has as many vectors. */
-static bool is_copied(local_tile *s, attend_operand which) {
-  if (s->panels == 1) return false;
-  const uint32_t unit = copied_unit(s), rows = which == ATTEND_QUERIES ? s->queries : s->keys;
-  const panel p = panel_of(s, which, unit);
-  emit_copied from;
-  return emit_can_copy(s->t->c->options, kir_t(s->element, (uint8_t)unit)) && p.width % unit == 0 && p.across * rows % ITEMS == 0 &&
-         find_copied(s, fetch_own(s, &p, 0), &from);
-}
-
-/* All loads of the item, then all its stores; or its copies. */
-static void fill_panel(local_tile *s, attend_operand which) {
-  enum { MOST = MOST_KEYS * ATTEND_MOST_WIDTH / VECTOR / ITEMS };
-  emit *e = s->t->e;
-  const panel p = panel_of(s, which, s->copied[which] ? copied_unit(s) : VECTOR);
-  uint32_t values[MOST];
-  for (uint32_t i = 0; i < p.count; i++) values[i] = fetch_own(s, &p, i);
-  for (uint32_t i = 0; i < p.count; i++) {
-    const ir_expr row = vector_row(s, &p, i), column = vector_column(s, &p, i);
-    const int64_t pitch = attend_panel_pitch(s, p.width);
-    emit_copied from;
-    if (s->copied[which] && find_copied(s, values[i], &from)) {
-      emit_copy(e, &from, p.array->memory, emit_expr(e, place(s, row, pitch, column)));
-    } else {
-      attend_store(s->t, p.array, place(s, row, pitch, emit_lanes(e, column, p.unit)), values[i]);
-      emit_scalar_lanes(e);
-    }
-  }
-  if (s->copied[which]) emit_copy_close(e);
-}
-
-/* What is under way to panels is there, for all. */
-static void arrive(local_tile *s) {
-  if (s->copied[ATTEND_QUERIES] || s->copied[ATTEND_KEYS] || s->copied[ATTEND_VALUES]) emit_copy_wait(s->t->e, 0);
-  barrier(s);
-}
-
 static uint32_t panel_vector(local_tile *s, const attend_array *panel, int64_t stride, ir_expr row, ir_expr column) {
-  const uint32_t value = attend_load(s->t, panel, place(s, row, stride, emit_lanes(s->t->e, column, VECTOR)));
+  const uint32_t value = attend_load(s->t, panel, attend_cell(s, row, stride, emit_lanes(s->t->e, column, VECTOR)));
   emit_scalar_lanes(s->t->e);
   return value;
 }
@@ -182,7 +86,7 @@ static void make_scores(local_tile *s) {
   emit_loop_end(e, d, cells, carried, acc);
   for (uint32_t i = 0; i < CELL_ROWS; i++)
     for (uint32_t j = 0; j < keys; j++)
-      attend_store(s->t, &s->scores, place(s, cell_row(s, i), attend_scores_pitch(s), cell_key(s, j)), acc[i * keys + j]);
+      attend_store(s->t, &s->scores, attend_cell(s, cell_row(s, i), attend_scores_pitch(s), cell_key(s, j)), acc[i * keys + j]);
 }
 
 /* ---- weights ---- */
@@ -193,7 +97,7 @@ static uint32_t load_first(local_tile *s, const attend_array *array, ir_expr row
   return attend_load(s->t, array, expr_mul(s->t->e->x, row, s->share));
 }
 static uint32_t load_parts(local_tile *s, const attend_array *array, ir_expr row) {
-  const uint32_t value = attend_load(s->t, array, place(s, row, s->share, emit_lanes(s->t->e, 0, s->share)));
+  const uint32_t value = attend_load(s->t, array, attend_cell(s, row, s->share, emit_lanes(s->t->e, 0, s->share)));
   emit_scalar_lanes(s->t->e);
   return value;
 }
@@ -231,10 +135,11 @@ static uint32_t keep_scores(local_tile *s, const uint32_t *acc, uint32_t *kept) 
   attend *t = s->t;
   emit *e = t->e;
   uint32_t most = 0;
-  set_query(s, own_query(s));
+  attend_set_query(s, own_query(s));
   for (uint32_t v = 0; v < s->keys / s->vector / s->share; v++) {
     const ir_expr at = open_keys(s, v);
-    kept[v] = s->in_lanes ? attend_mma_pair(s, acc, v) : attend_load(t, &s->scores, place(s, own_query(s), attend_scores_pitch(s), at));
+    kept[v] = s->in_lanes ? attend_mma_pair(s, acc, v)
+                          : attend_load(t, &s->scores, attend_cell(s, own_query(s), attend_scores_pitch(s), at));
     attend_remember(t, t->a->scores, kept[v]);
     if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
     if (t->a->exp_count) {
@@ -279,7 +184,7 @@ static void weigh_keys(local_tile *s, uint32_t most, const uint32_t *kept, state
   uint32_t terms[ATTENTION_REDUCES];
   uint32_t *sums = now->sums[s->half];
   const uint32_t nothing = kir_const_float(e->k, kir_t(SNT_F32, s->vector), 0);
-  set_query(s, own_query(s));
+  attend_set_query(s, own_query(s));
   move_extremum(s, most, now);
   for (uint32_t v = 0; v < s->keys / s->vector / s->share; v++) {
     const ir_expr at = open_keys(s, v);
@@ -290,7 +195,7 @@ static void weigh_keys(local_tile *s, uint32_t most, const uint32_t *kept, state
     }
     if (s->in_lanes) s->weight[s->half][v] = weight;
     else if (s->fragments) attend_mma_weight(s, at, weight);
-    else attend_store(t, &s->weights, place(s, own_query(s), attend_weights_pitch(s), at), weight);
+    else attend_store(t, &s->weights, attend_cell(s, own_query(s), attend_weights_pitch(s), at), weight);
     emit_scalar_lanes(e);
   }
 }
@@ -381,7 +286,7 @@ static void fill_ahead(local_tile *s) {
   const ir_expr first = s->first, keys = s->t->a->keys, next = expr_add(e->x, s->at, s->keys);
   emit_if_below(e, next, keys);
   s->first = first_key(s, emit_var_for(e, "next", emit_expr(e, next), 0, keys));
-  fill_panel(s, ATTEND_KEYS);
+  attend_fill_panel(s, ATTEND_KEYS);
   emit_if_end(e);
   s->first = first;
 }
@@ -389,21 +294,21 @@ static void fill_ahead(local_tile *s) {
 static void do_tile(local_tile *s, state *now) {
   uint32_t kept[MOST_KEYS / VECTOR], acc[ATTEND_MOST_CELLS];
   const bool apart = s->panels > 1; /* the tile before has multiplied its keys then, and its values when these have come */
-  if (!apart) barrier(s);
-  if (!s->ahead) fill_panel(s, ATTEND_KEYS);
-  arrive(s);
-  if (s->copied[ATTEND_VALUES]) fill_panel(s, ATTEND_VALUES);
+  if (!apart) attend_barrier(s);
+  if (!s->ahead) attend_fill_panel(s, ATTEND_KEYS);
+  attend_arrive(s);
+  if (s->copied[ATTEND_VALUES]) attend_fill_panel(s, ATTEND_VALUES);
   if (s->fragments) attend_mma_scores(s, acc);
   else make_scores(s);
-  if (!apart) barrier(s);
-  if (!s->copied[ATTEND_VALUES]) fill_panel(s, ATTEND_VALUES);
+  if (!apart) attend_barrier(s);
+  if (!s->copied[ATTEND_VALUES]) attend_fill_panel(s, ATTEND_VALUES);
   for (s->half = 0; s->half < s->halves; s->half++) {
     const uint32_t most = keep_scores(s, acc, kept);
-    if (!s->fragments) barrier(s);
+    if (!s->fragments) attend_barrier(s);
     else if (!s->in_lanes) fragment_barrier(s->t->e); /* a subgroup's rows are its own */
     weigh_keys(s, most, kept, now);
   }
-  arrive(s);
+  attend_arrive(s);
   if (s->ahead) fill_ahead(s);
   add_values(s, now);
 }
@@ -444,9 +349,9 @@ static uint32_t any_unseen(local_tile *s, const state *now, double low) {
   emit *e = s->t->e;
   uint32_t least = now->extremum[0];
   for (uint32_t h = 1; h < s->halves; h++) least = kir_2(e->k, KIR_min, least, now->extremum[h]);
-  barrier(s);
+  attend_barrier(s);
   store_own(s, &s->most, least);
-  barrier(s);
+  attend_barrier(s);
   for (uint32_t i = 0; i < s->queries / s->halves; i++) {
     const uint32_t own = load_first(s, &s->most, i);
     least = i ? kir_2(e->k, KIR_min, least, own) : own;
@@ -487,7 +392,7 @@ static void do_passes(local_tile *s, state *now) {
   double low;
   if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
     s->ahead = s->copied[ATTEND_KEYS];
-    if (s->ahead) fill_panel(s, ATTEND_KEYS);
+    if (s->ahead) attend_fill_panel(s, ATTEND_KEYS);
     do_tiles(s, &(tile_pass){0}, now);
     return;
   }
@@ -504,10 +409,10 @@ static void do_passes(local_tile *s, state *now) {
 static void share_state(local_tile *s, const state *now) {
   const attention *a = s->t->a;
   if (s->in_lanes) return;
-  barrier(s);
+  attend_barrier(s);
   if (a->exp_count) store_own(s, &s->most, now->extremum[0]);
   for (uint32_t i = 0; i < a->sum_count; i++) store_own(s, &s->sums[i], now->sums[0][i]);
-  barrier(s);
+  attend_barrier(s);
 }
 
 static void store_results(local_tile *s, const state *now) {
@@ -517,7 +422,7 @@ static void store_results(local_tile *s, const state *now) {
   t->key = 0;
   for (uint32_t i = 0; i < result_rows(s); i++) {
     uint32_t sums[ATTENTION_REDUCES];
-    set_query(s, result_row(s, i));
+    attend_set_query(s, result_row(s, i));
     const uint32_t extremum = t->a->exp_count && !s->in_lanes ? load_first(s, &s->most, result_row(s, i)) : now->extremum[s->half];
     for (uint32_t k = 0; k < t->a->sum_count; k++)
       sums[k] = s->in_lanes ? across_items(s, now->sums[s->half][k], true)
@@ -595,8 +500,8 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   s.cells = s.fragments ? (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
   for (uint32_t i = 0; i < s.cells; i++)
     now.results[i] = !s.fragments ? kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0) : i ? now.results[0] : fragment_zero(e, "o", SNT_F32);
-  for (uint32_t i = 0; i < ATTEND_OPERANDS; i++) s.copied[i] = is_copied(&s, (attend_operand)i);
-  fill_panel(&s, ATTEND_QUERIES);
+  for (uint32_t i = 0; i < ATTEND_OPERANDS; i++) s.copied[i] = attend_is_copied(&s, (attend_operand)i);
+  attend_fill_panel(&s, ATTEND_QUERIES);
   do_passes(&s, &now);
   if (s.fragments && !s.in_lanes) attend_mma_end(&s, now.results);
   store_results(&s, &now);

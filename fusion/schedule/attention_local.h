@@ -1,4 +1,4 @@
-/* Shared by schedule/attention_local.c, attention_shape.c and attention_mma.c: one group's tile of queries and keys in local memory. */
+/* Shared by schedule/attention_local.c, attention_panels.c, attention_shape.c and attention_mma.c: one group's tile of queries and keys in local memory. */
 #ifndef FUSION_SCHEDULE_ATTENTION_LOCAL_H
 #define FUSION_SCHEDULE_ATTENTION_LOCAL_H
 #include "fusion/fragments.h"
@@ -55,11 +55,23 @@ static inline int64_t attend_weights_pitch(const local_tile *s) {
 }
 /* Elements of the weights that stand for a row of scores: of all parts of a subgroup's rows, which lie together, no more than those have bytes. */
 static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dtypes[s->element].bytes * attend_scores_pitch(s); }
+/* Where a row of an array lies, from `column` on. */
+static inline ir_expr attend_cell(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
+  expr_pool *x = s->t->e->x;
+  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
+}
+static inline void attend_set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
+static inline void attend_barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
 /* Vector v of the result that the item has: its column. */
 ir_expr attend_result_column(const local_tile *, uint32_t v);
 
 /* schedule/attention_shape.c */
 bool attend_pick_shape(local_tile *); /* false: none fits */
+
+/* schedule/attention_panels.c */
+bool attend_is_copied(local_tile *, attend_operand);  /* keys and values have a panel each, and all items as many whole vectors */
+void attend_fill_panel(local_tile *, attend_operand); /* begins to, where it is copied */
+void attend_arrive(local_tile *);                     /* what is under way is there, for the whole group */
 
 /* schedule/attention_mma.c */
 bool attend_mma_find(local_tile *);                                       /* units for both products; fills what depends on them */
