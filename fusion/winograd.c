@@ -132,44 +132,15 @@ static const winograd_form *pick_form(const fusion_context *c, const conv *v) {
 
 /* ---- the three contractions ---- */
 
-typedef struct transforming {
-  ir_making making;
-  const winograd_form *form;
-  conv conv;
-} transforming;
-
-/* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */
-static void transform(const ir_making *m, const void *const *sources, void *to) {
-  const winograd_form *f = ((const transforming *)(const void *)m)->form;
-  const conv *v = &((const transforming *)(const void *)m)->conv;
-  const void *w = sources[0];
-  float *data = to;
-  for (int64_t c = 0; c < v->channels; c++)
-    for (int64_t k = 0; k < v->outputs; k++) {
-      double across[3][WINOGRAD_TILE];
-      for (uint32_t y = 0; y < 3; y++) {
-        double taps[3];
-        for (uint32_t x = 0; x < 3; x++)
-          taps[x] = ir_dtype_load(v->dtype, w, (size_t)(k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
-        for (uint32_t j = 0; j < f->tile; j++)
-          across[y][j] = f->weights[j][0] * taps[0] + f->weights[j][1] * taps[1] + f->weights[j][2] * taps[2];
-      }
-      float *point = data + c * v->outputs + k;
-      for (uint32_t i = 0; i < f->tile; i++)
-        for (uint32_t j = 0; j < f->tile; j++, point += v->channels * v->outputs)
-          *point = (float)(f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j]);
-    }
-}
-
 static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
   const uint32_t points = f->tile * f->tile;
   const ir_tensor type = {.dtype = SNT_F32, .rank = 3, .dims = {points, (ir_expr)v->channels, (ir_expr)v->outputs}};
-  transforming *t = IR_NEW(r->c->arena, transforming);
-  if (!t || !ir_const_source(r->to, v->weights, &t->making.sources[0])) return 0;
-  t->making.fill = transform, t->making.source_count = 1;
-  t->making.bytes = sizeof(float) * points * (uint64_t)(v->channels * v->outputs);
-  t->form = f, t->conv = *v;
-  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &t->making});
+  winograd_weights *w = IR_NEW(r->c->arena, winograd_weights);
+  if (!w || !ir_const_source(r->to, v->weights, &w->making.sources[0])) return 0;
+  w->form = f, w->channels = v->channels, w->outputs = v->outputs, w->dtype = v->dtype;
+  memcpy(w->stride, v->stride, sizeof w->stride);
+  winograd_describe(w);
+  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
 }
 
 static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const ir_attr_value lists[3]) {

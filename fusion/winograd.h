@@ -2,6 +2,7 @@
 #ifndef FUSION_WINOGRAD_H
 #define FUSION_WINOGRAD_H
 #include "fusion/fusion.h"
+#include "ir/making.h"
 
 enum { WINOGRAD_TILE = 6 }; /* inputs of the largest tile, a side */
 typedef struct winograd_form {
@@ -13,6 +14,17 @@ typedef struct winograd_form {
 enum { WINOGRAD_FORMS = 2 };
 extern const winograd_form winograd_forms[WINOGRAD_FORMS];
 float winograd_coefficient(const winograd_form *, bool output, uint32_t i, uint32_t r);
+
+/* The weights of a convolution for the middle one, described: [i, j, channel, output] of the points, all of them f32. */
+typedef struct winograd_weights {
+  ir_making making;
+  const winograd_form *form;
+  int64_t channels, outputs;
+  int64_t stride[4]; /* of what they are made of: output, channel, tap down, tap across */
+  int32_t dtype;
+} winograd_weights;
+void winograd_describe(winograd_weights *); /* the making of it; its source and all else is given */
+
 bool winograd_is_allowed(const fusion_context *); /* the numerics may reassociate */
 /* Is the contraction with one of the matrices, in numerics that may reassociate? `output`: the last of the three. */
 const winograd_form *winograd_of(const fusion_context *, uint32_t node, bool *output);

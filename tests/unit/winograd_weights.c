@@ -1,0 +1,73 @@
+/* Weights of Winograd's products against the formula, one at a time: outputs that fill no block, taps in order and not, floats and halves, unaligned;
+   and the tool's host memory, which keeps what it is given back. */
+#include "fusion/winograd.h"
+#include "tests/tap.h"
+#include "tools/host/host.h"
+#include <stdlib.h>
+
+enum { CHANNELS = 5, OUTPUTS = 37, WEIGHTS = 9 * CHANNELS * OUTPUTS, POINTS = WINOGRAD_TILE * WINOGRAD_TILE };
+
+/* U[i, j, channel, output] */
+static float expected(const winograd_weights *w, const void *from, uint32_t i, uint32_t j, int64_t c, int64_t k) {
+  const winograd_form *f = w->form;
+  double across[3];
+  for (int64_t y = 0; y < 3; y++) {
+    double taps[3];
+    for (int64_t x = 0; x < 3; x++)
+      taps[x] = ir_dtype_load(w->dtype, from, (size_t)(k * w->stride[0] + c * w->stride[1] + y * w->stride[2] + x * w->stride[3]));
+    across[y] = f->weights[j][0] * taps[0] + f->weights[j][1] * taps[1] + f->weights[j][2] * taps[2];
+  }
+  return (float)(f->weights[i][0] * across[0] + f->weights[i][1] * across[1] + f->weights[i][2] * across[2]);
+}
+
+static void check_weights(const char *what, const winograd_form *f, int32_t dtype, const int64_t stride[4]) {
+  static uint8_t bytes[WEIGHTS * sizeof(float) + 1];
+  static float made[POINTS * CHANNELS * OUTPUTS + 1];
+  uint8_t *from = bytes + 1; /* as a file may have it */
+  for (uint32_t i = 0; i < WEIGHTS; i++) ir_dtype_store(dtype, from, i, (double)(int)(i * 7919 % 2001 - 1000) / 512);
+  winograd_weights w = {.form = f, .channels = CHANNELS, .outputs = OUTPUTS, .dtype = dtype};
+  memcpy(w.stride, stride, sizeof w.stride);
+  winograd_describe(&w);
+  w.making.sources[0].data = from;
+  const snt_host_alloc host = host_allocator();
+  made[w.making.bytes / sizeof *made] = 42;
+  bool same = ir_make(&w.making, &host, made) && w.making.bytes == sizeof(float) * f->tile * f->tile * CHANNELS * OUTPUTS;
+  const float *at = made;
+  for (uint32_t i = 0; i < f->tile; i++)
+    for (uint32_t j = 0; j < f->tile; j++)
+      for (int64_t c = 0; c < CHANNELS; c++)
+        for (int64_t k = 0; k < OUTPUTS; k++, at++) {
+          const float wanted = expected(&w, from, i, j, c, k);
+          same = same && !memcmp(at, &wanted, sizeof wanted);
+        }
+  tap_ok(same && *at == 42, "F(%u, 3), %s: the formula's bits, and nothing behind them", f->results, what);
+}
+
+/* A block given back comes again for as much or less; two never share one. */
+static void check_memory(void) {
+  enum { MB = 1 << 20 };
+  const snt_host_alloc host = host_allocator();
+  uint8_t *first = host.acquire(host.user, 12 * MB, 64, 0);
+  if (!tap_ok(first != NULL, "twelve megabytes")) return;
+  memset(first, 1, 12 * MB);
+  host.release(host.user, first, 12 * MB, 64);
+  uint8_t *large = host.acquire(host.user, 40 * MB, 64, 0), *again = host.acquire(host.user, 7 * MB, 64, 0);
+  tap_ok(large && large != first, "more is not what was given back");
+  tap_ok(again == first, "less is");
+  uint8_t *other = host.acquire(host.user, 7 * MB, 64, 0);
+  tap_ok(other && other != again, "a second one is another");
+  if (large) memset(large, 2, 40 * MB), host.release(host.user, large, 40 * MB, 64);
+  if (again) memset(again, 3, 7 * MB), host.release(host.user, again, 7 * MB, 64);
+  if (other) memset(other, 4, 7 * MB), host.release(host.user, other, 7 * MB, 64);
+}
+
+int main(void) {
+  static const int64_t in_order[4] = {9 * CHANNELS, 9, 3, 1}, last_first[4] = {1, OUTPUTS, OUTPUTS * CHANNELS, 3 * OUTPUTS * CHANNELS};
+  for (uint32_t i = 0; i < WINOGRAD_FORMS; i++) {
+    check_weights("taps in order", &winograd_forms[i], SNT_F32, in_order);
+    check_weights("halves", &winograd_forms[i], SNT_F16, in_order);
+    check_weights("outputs beside each other", &winograd_forms[i], SNT_F32, last_first);
+  }
+  check_memory();
+  return tap_done();
+}
