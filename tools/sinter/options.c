@@ -39,6 +39,9 @@ static const option_rule rules[] = {
     {"explain", "--runs", "--device", true},
     {"bench", "--output", "--serve", true},
     {"bench", "--runs", "--serve", false},
+    {"run", "--timeout", "--tune", true},
+    {"build", "--timeout", "--tune", true},
+    {"bench", "--timeout", "--tune", true},
     {"explain", "--html", "--json", false},
     {NULL, "--unfused", "--unfused=nodes", false},
 };
