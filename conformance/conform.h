@@ -42,7 +42,7 @@ typedef struct conform_list {
    calls that none of them has are left out. Null data: out of memory. */
 bool conform_make_list(conform_list *, const char *filter, const char *named, uint64_t seed, bool self_test);
 void conform_case_id(const conform_case *, char id[CONFORM_ID]);
-bool conform_case_of_id(const char *id, conform_case *); /* false: there is none, or it is a file's, or the suite's own test */
+bool conform_case_of_id(const char *id, conform_case *);         /* false: there is none, or it is a file's, or the suite's own test */
 uint64_t conform_case_seed(const conform_case *, uint64_t seed); /* of its inputs: the same wherever it stands in a list */
 const char *conform_case_family(const conform_case *);           /* the operator */
 /* The graph as text and the values of its symbols n, m, k; false: this combination makes no sense. */

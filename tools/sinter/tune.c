@@ -67,16 +67,18 @@ static bool turn_over(const snt_program *p, uint32_t number, turned_choice *out)
   return true;
 }
 
-static uint32_t find_candidates(const snt_program *p, turned_choice out[CANDIDATES]) {
+static snt_result find_candidates(const snt_program *p, turned_choice out[CANDIDATES], uint32_t *found) {
   const uint32_t all = snt_program_decision_count(p);
   turned_choice *list = calloc(all + 1, sizeof *list);
   uint32_t count = 0;
-  for (uint32_t i = 0; list && i < all; i++) count += turn_over(p, i, &list[count]);
+  if (!list) return SNT_E_HOST_MEM;
+  for (uint32_t i = 0; i < all; i++) count += turn_over(p, i, &list[count]);
   if (count) qsort(list, count, sizeof *list, by_score);
   if (count > CANDIDATES) count = CANDIDATES;
   if (count) memcpy(out, list, count * sizeof *list);
   free(list);
-  return count;
+  *found = count;
+  return SNT_OK;
 }
 
 /* ---- a candidate made ready, and measured ---- */
@@ -178,7 +180,7 @@ static snt_result measure_candidates(tuning *t) {
   SNT_TRY(snt_stream_create(t->s->device, &stream, &t->s->diag));
   snt_result r = open_side(t, stream, NULL, 0, &best);
   if (r != SNT_OK) t->s->diag = best.session.diag;
-  t->found = r == SNT_OK ? find_candidates(best.session.program, list) : 0;
+  if (r == SNT_OK) r = find_candidates(best.session.program, list, &t->found);
   for (uint32_t i = 0; r == SNT_OK && i < t->found && !is_late(t); i++) r = try_choice(t, stream, &list[i], &best);
   close_side(&best);
   snt_stream_destroy(stream);
@@ -187,21 +189,14 @@ static snt_result measure_candidates(tuning *t) {
 
 /* ---- the database ---- */
 
-typedef snt_result(SNT_CALL *print_text)(const void *, char *, size_t *);
-static void add_text(ir_sha256 *sha, print_text print, const void *what) {
-  size_t length = 0;
-  (void)print(what, NULL, &length);
-  char *text = malloc(length + 1);
-  if (text && print(what, text, &length) == SNT_OK) ir_sha256_add(sha, text, length);
-  free(text);
-}
-static snt_result SNT_CALL print_graph(const void *g, char *text, size_t *length) { return snt_graph_print(g, text, length); }
-static snt_result SNT_CALL print_profile(const void *p, char *text, size_t *length) { return snt_profile_print(p, text, length); }
-
 /* Of all that the choice hangs on. */
-static void make_key(const tool_session *s, const snt_device_info *device, uint8_t key[32]) {
+static snt_result make_key(const tool_session *s, const snt_device_info *device, uint8_t key[32]) {
   const uint32_t facts[] = {snt_version(), s->options.compile_flags, s->options.dim_count};
-  const char *words[] = {"tune 1", device->selector, device->name, device->driver, s->options.numerics ? s->options.numerics : ""};
+  const char *numerics = s->options.numerics, *weights = s->options.weights;
+  const char *words[] = {"tune 1", device->selector, device->name, device->driver, numerics ? numerics : "", weights ? weights : ""};
+  char *graph = NULL, *profile = NULL;
+  snt_result r = tool_graph_text(s->graph, &graph);
+  if (r == SNT_OK) r = tool_profile_text(s->profile, &profile);
   ir_sha256 sha;
   ir_sha256_init(&sha);
   for (uint32_t i = 0; i < IR_COUNT(words); i++) ir_sha256_add(&sha, words[i], strlen(words[i]) + 1);
@@ -210,9 +205,11 @@ static void make_key(const tool_session *s, const snt_device_info *device, uint8
     ir_sha256_add(&sha, s->options.dims[i].name, strlen(s->options.dims[i].name) + 1);
     ir_sha256_add(&sha, s->options.dims[i].value, strlen(s->options.dims[i].value) + 1);
   }
-  add_text(&sha, print_graph, s->graph);
-  add_text(&sha, print_profile, s->profile);
+  if (r == SNT_OK) ir_sha256_add(&sha, graph, strlen(graph) + 1), ir_sha256_add(&sha, profile, strlen(profile) + 1);
   ir_sha256_end(&sha, key);
+  free(graph);
+  free(profile);
+  return r;
 }
 
 /* A line a contract; lines that begin with # say how it was measured. */
@@ -271,7 +268,7 @@ static snt_result tune_with(tuning *t, host_cache *database) {
   uint8_t key[32];
   char text[ENTRY_BYTES];
   SNT_TRY(snt_device_get_info(t->s->device, &device));
-  make_key(t->s, &device, key);
+  SNT_TRY(make_key(t->s, &device, key));
   if (!look_up(t, database, key) && !t->s->options.share) { /* a helper does as its maker did */
     t->deadline_ms = now_ms() + t->seconds * 1e3;
     SNT_TRY(measure_candidates(t));
