@@ -107,6 +107,59 @@ void conform_case_id(const conform_case *c, char id[CONFORM_ID]) {
            contexts[c->context].name, conform_path_names[c->path]);
 }
 
+/* The i-th name of a part behind the call; null: there are not so many. */
+static const char *part_name(uint32_t part, uint32_t i) {
+  switch (part) {
+  case 0: return i < SNT_DTYPE_COUNT ? ir_dtypes[i].name : NULL;
+  case 1: return i < DATA_COUNT ? data_names[i] : NULL;
+  case 2: return i < SHAPES ? shapes[i].name : NULL;
+  case 3: return i < CONTEXTS ? contexts[i].name : NULL;
+  default: return i < PATH_COUNT ? conform_path_names[i] : NULL;
+  }
+}
+
+static bool has_id(const conform_case *c, const char *id) {
+  char own[CONFORM_ID];
+  conform_case_id(c, own);
+  return !strcmp(own, id);
+}
+
+static bool is_name_of_call(uint32_t number, const char *text) {
+  const char *name = call_name(number);
+  for (; *name && *text == (*name == ' ' ? '-' : *name); name++) text++;
+  return *name == *text;
+}
+
+static bool find_call(conform_case *c, const char *name) {
+  for (c->call = 0; c->call < POINTWISE_BASE + IR_OP_COUNT; c->call++) {
+    const bool is_call = c->call < CALLS || is_pointwise_call((ir_op)(c->call - POINTWISE_BASE));
+    if (is_call && takes(c->call, c->dtype) && is_name_of_call(c->call, name)) return true;
+  }
+  return false;
+}
+
+bool conform_case_of_id(const char *id, conform_case *out) {
+  enum { PARTS = 5 };
+  uint8_t *const parts[PARTS] = {&out->dtype, &out->data, &out->shape, &out->context, &out->path};
+  char text[CONFORM_ID], path[8];
+  uint32_t number;
+  *out = (conform_case){.call = id[0] == 'p' ? CONFORM_PAIR : CONFORM_GROWN};
+  for (uint32_t p = 0; sscanf(id, "%*5[a-z].%8x.%7s", &number, path) == 2 && p < PATH_COUNT; p++) {
+    *out = conform_numbered(out->call, number, p);
+    if (has_id(out, id)) return true;
+  }
+  snprintf(text, sizeof text, "%s", id);
+  for (uint32_t part = PARTS; part--;) {
+    char *end = strrchr(text, '.');
+    const char *name = NULL;
+    uint32_t i = 0;
+    while (end && (name = part_name(part, i)) && strcmp(name, end + 1) != 0) i++;
+    if (!name) return false;
+    *parts[part] = (uint8_t)i, *end = 0;
+  }
+  return find_call(out, text);
+}
+
 static bool is_exact(const conform_case *c) {
   if (c->call == CONFORM_SELF) return true;
   return (c->data == DATA_WHOLE || c->data == DATA_FULL) && (call_flags(c->call) & EXACT) && c->dtype != SNT_F16 && c->dtype != SNT_BF16;

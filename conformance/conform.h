@@ -42,6 +42,7 @@ typedef struct conform_list {
    calls that none of them has are left out. Null data: out of memory. */
 bool conform_make_list(conform_list *, const char *filter, const char *named, uint64_t seed, bool self_test);
 void conform_case_id(const conform_case *, char id[CONFORM_ID]);
+bool conform_case_of_id(const char *id, conform_case *);         /* false: there is none, or it is a file's, or the suite's own test */
 uint64_t conform_case_seed(const conform_case *, uint64_t seed); /* of its inputs: the same wherever it stands in a list */
 const char *conform_case_family(const conform_case *);           /* the operator */
 /* The graph as text and the values of its symbols n, m, k; false: this combination makes no sense. */
@@ -64,6 +65,7 @@ size_t conform_pair_choices(uint32_t number, uint8_t choices[CONFORM_CHOICES]);
   (UINT32_C(1) << 31)                 /* numbers from here on: two operators, the second on the first's result, and a move behind them */
 uint32_t conform_pairs(bool triples); /* how many there are: numbers that follow each other are all of them */
 uint32_t conform_case_number(const conform_case *); /* of a grown graph, or of a file */
+conform_case conform_numbered(uint16_t call, uint32_t number, uint32_t path);
 /* `count` grown graphs of a seed, or of pairs, each on one path; those of a file or of a folder's *.snt files, each on every path (read
    once, before children are made). */
 bool conform_add_grown(conform_list *, uint32_t count, uint64_t seed);

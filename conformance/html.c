@@ -166,7 +166,7 @@ static snt_result write_html(const conform_page *p, const char *out, snt_diag *d
   put_matrix(&t, p);
   put_votes(&t, p);
   for (uint32_t i = 0; i < p->run_count; i++) put_cases(&t, &p->runs[i], i);
-  const snt_result r = t.failed ? SNT_E_HOST_MEM : host_write_file(out, t.at, t.length, diag);
+  const snt_result r = t.failed ? host_fail(diag, SNT_E_HOST_MEM, "report", "out of memory") : host_write_file(out, t.at, t.length, diag);
   ir_arena_free(&arena);
   return r;
 }

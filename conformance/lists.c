@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static conform_case numbered(uint16_t call, uint32_t number, uint32_t path) {
+conform_case conform_numbered(uint16_t call, uint32_t number, uint32_t path) {
   return (conform_case){.call = call,
                         .dtype = (uint8_t)(number >> 24),
                         .data = (uint8_t)(number >> 16),
@@ -42,7 +42,7 @@ bool conform_add_grown(conform_list *list, uint32_t count, uint64_t seed) {
   bool good = room != NULL;
   while (good && list->count < count) {
     const uint64_t bits = host_random(&seed);
-    good = add_numbered(list, numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]), room);
+    good = add_numbered(list, conform_numbered(CONFORM_GROWN, (uint32_t)(bits >> 32), paths[bits & 15]), room);
   }
   free(room);
   return good;
@@ -66,7 +66,7 @@ bool conform_add_pairs(conform_list *list, uint32_t count, uint64_t seed, bool t
   for (uint64_t i = 0; good && list->count < count; i++) {
     const uint64_t bits = host_random(&seed), rounds = CONFORM_TRIPLES / pairs;
     const uint32_t number = (uint32_t)((bits >> 32) % rounds * pairs + (first + i * step) % pairs) + (triples ? CONFORM_TRIPLES : 0);
-    good = add_numbered(list, numbered(CONFORM_PAIR, number, paths[bits & 15]), room);
+    good = add_numbered(list, conform_numbered(CONFORM_PAIR, number, paths[bits & 15]), room);
   }
   free(room);
   return good;
@@ -80,7 +80,7 @@ static bool add_file(conform_list *list, const char *path, snt_diag *diag) {
   bool good = graph && number != UINT32_MAX && conform_file_graph(number, graph);
   char cut[CONFORM_TEXT];
   for (uint32_t p = 0; good && p < PATH_COUNT; p++)
-    if (p != PATH_CUT || conform_cut(graph->text, cut)) good = append(list, numbered(CONFORM_FILE, number, p));
+    if (p != PATH_CUT || conform_cut(graph->text, cut)) good = append(list, conform_numbered(CONFORM_FILE, number, p));
   free(graph);
   return good;
 }

@@ -33,7 +33,7 @@ static const char usage_text[] =
     "  --grow N        instead of the list: N graphs grown at random from the seed; what fails is made simpler and printed\n"
     "  --pair N        instead of the list: N graphs of an operator and readers of its values at several places; all pairs, then again\n"
     "  --triple N      as --pair, of two operators, the second on the first's result, and readers of its values; all pairs of operators\n"
-    "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path\n"
+    "  --graph PATH    instead of the list: a graph, or a folder of graphs, on every path; not to be packed\n"
     "  --save DIR      where --grow, --pair and --triple write their simplest failing graphs\n"
     "  --ways          what passes is also saved and loaded, run on two threads, with other extents, with a state for an input, and "
     "compiled otherwise\n"

@@ -17,6 +17,26 @@ static void checksum(const char *data, size_t size, char out[HEX]) {
   for (int i = 0; i < 32; i++) snprintf(out + 2 * (size_t)i, 3, "%02x", digest[i]);
 }
 
+/* Of the lines of cases that passed the next one from here on, with its id; null: there is none. */
+static const char *next_passed(const char *line, char id[CONFORM_ID]) {
+  char result[16];
+  for (; *line; line += strcspn(line, "\n"), line += *line == '\n')
+    if (conform_field(line, "id", id, CONFORM_ID) && conform_field(line, "result", result, sizeof result) && !strcmp(result, "pass"))
+      return line;
+  return NULL;
+}
+
+/* Who verifies a run has nothing but its ids. */
+static snt_result check_ids(const char *path, const char *run, snt_diag *diag) {
+  char id[CONFORM_ID];
+  conform_case c;
+  for (const char *line = run; (line = next_passed(line, id)); line += strcspn(line, "\n"))
+    if (!conform_case_of_id(id, &c))
+      return host_fail(diag, SNT_E_ARG, "pack", "%s: %s is no case that an id alone makes again: a graph's of --graph, or of another suite",
+                       path, id);
+  return SNT_OK;
+}
+
 static void pack_run(ir_text *text, uint32_t number, const conform_lines *run) {
   char sum[HEX];
   checksum(run->text, run->size, sum);
@@ -36,6 +56,7 @@ snt_result conform_pack(uint32_t count, char *const *paths, const char *out, snt
   ir_text_init(&text, &arena);
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
     r = conform_read_lines(paths[i], lines, MOST, &found, diag);
+    for (uint32_t k = 0; r == SNT_OK && k < found; k++) r = check_ids(paths[i], lines[k].text, diag);
     for (uint32_t k = 0; k < found; k++) pack_run(&runs, ++total, &lines[k]);
     conform_free_lines(lines, found);
   }
@@ -51,7 +72,6 @@ snt_result conform_pack(uint32_t count, char *const *paths, const char *out, snt
 
 typedef struct drawn {
   char id[CONFORM_ID], ratio[32];
-  conform_case c;
 } drawn;
 typedef struct verification {
   const char *path, *run; /* the lines of one run */
@@ -71,11 +91,9 @@ static uint64_t random_next(uint64_t *state) {
 static void draw(verification *v, uint32_t wanted, uint64_t state) {
   uint64_t passed = 0;
   v->count = 0;
-  for (const char *line = v->run; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-    drawn d = {.ratio = ""};
-    char result[16];
-    if (!conform_field(line, "id", d.id, sizeof d.id) || !conform_field(line, "result", result, sizeof result) || strcmp(result, "pass"))
-      continue;
+  drawn d;
+  for (const char *line = v->run; (line = next_passed(line, d.id)); line += strcspn(line, "\n")) {
+    d.ratio[0] = 0;
     (void)conform_field(line, "ratio", d.ratio, sizeof d.ratio);
     const uint64_t at = passed++ < wanted ? passed - 1 : random_next(&state) % passed;
     if (at < wanted) v->cases[at] = d;
@@ -83,18 +101,11 @@ static void draw(verification *v, uint32_t wanted, uint64_t state) {
   }
 }
 
-/* Ids become cases by the list of all of them. */
-static bool find_cases(verification *v, const conform_list *all, conform_list *out) {
+static bool find_cases(verification *v, conform_list *out) {
   out->count = 0;
   out->at = malloc((v->count + 1) * sizeof *out->at);
-  if (!out->at) return false;
-  for (uint32_t i = 0; i < all->count; i++) {
-    char id[CONFORM_ID];
-    conform_case_id(&all->at[i], id);
-    for (uint32_t k = 0; k < v->count; k++)
-      if (!strcmp(v->cases[k].id, id)) v->cases[k].c = all->at[i], out->at[out->count++] = all->at[i];
-  }
-  return out->count == v->count;
+  for (uint32_t i = 0; out->at && i < v->count; i++) out->count += conform_case_of_id(v->cases[i].id, &out->at[out->count]);
+  return out->at && out->count == v->count;
 }
 
 static void hear_device(void *user, const snt_device_info *info, const char *profile) {
@@ -119,14 +130,14 @@ static void hear_case(void *user, const conform_case *c, const conform_verdict *
   if (!good) printf("# now %s, error / bound %s; packed: pass, %s\n", conform_result_names[verdict->result], ratio, was ? was->ratio : "");
 }
 
-static snt_result verify_run(verification *v, uint32_t wanted, uint64_t draw_seed, const conform_list *all, snt_diag *diag) {
+static snt_result verify_run(verification *v, uint32_t wanted, uint64_t draw_seed, snt_diag *diag) {
   char seed[32] = "1";
   conform_list list = {.count = 0};
   if (!conform_field(v->run, "device", v->device, sizeof v->device) || !conform_field(v->run, "driver", v->driver, sizeof v->driver) ||
       !conform_field(v->run, "seed", seed, sizeof seed))
     return host_fail(diag, SNT_E_PARSE, "verify", "%s: a run that does not name its device, driver and seed", v->path);
   draw(v, wanted, draw_seed);
-  if (!find_cases(v, all, &list)) {
+  if (!find_cases(v, &list)) {
     free(list.at);
     return host_fail(diag, SNT_E_PARSE, "verify", "%s: the run of %s has cases that this suite has not", v->path, v->device);
   }
@@ -167,7 +178,6 @@ int conform_verify(const char *path, uint32_t wanted, uint64_t seed, snt_diag *d
   void *data;
   size_t size;
   char version[32], count[16];
-  conform_list all = {.count = 0};
   verification v = {.path = path, .cases = calloc(wanted, sizeof *v.cases)};
   if (host_read_file(path, &data, &size, diag) != SNT_OK) return free(v.cases), 1;
   char *at = data, *end = at + size, *run = at, kept = 0;
@@ -175,18 +185,16 @@ int conform_verify(const char *path, uint32_t wanted, uint64_t seed, snt_diag *d
   if (!conform_field(data, "submission", version, sizeof version) || !conform_field(data, "runs", count, sizeof count))
     r = host_fail(diag, SNT_E_PARSE, "verify", "%s: not a submission", path);
   else at += strcspn(at, "\n") + (strchr(at, '\n') != NULL);
-  if (r == SNT_OK && (!v.cases || !conform_make_list(&all, NULL, NULL, 1, false)))
-    r = host_fail(diag, SNT_E_HOST_MEM, "verify", "out of memory");
+  if (r == SNT_OK && !v.cases) r = host_fail(diag, SNT_E_HOST_MEM, "verify", "out of memory");
   if (r == SNT_OK) printf("TAP version 13\n");
   for (long left = r == SNT_OK ? strtol(count, NULL, 10) : 0; r == SNT_OK && left > 0; left--) {
     r = next_run(path, &at, end, &run, &kept, diag);
     v.run = run;
-    if (r == SNT_OK) r = verify_run(&v, wanted, seed, &all, diag), *at = kept;
+    if (r == SNT_OK) r = verify_run(&v, wanted, seed, diag), *at = kept;
   }
   if (r == SNT_OK && at != end) r = host_fail(diag, SNT_E_PARSE, "verify", "%s: more than its runs", path);
   if (r == SNT_OK) printf("1..%u\n", v.number);
   free(v.cases);
-  free(all.at);
   free(data);
   return r != SNT_OK || v.failed || !v.number;
 }

@@ -63,7 +63,7 @@ snt_result conform_write_table(const conform_page *p, const char *out, snt_diag 
   ir_arena_init(&arena, NULL);
   ir_text_init(&t, &arena);
   put_table(&t, p);
-  const snt_result r = t.failed ? SNT_E_HOST_MEM : host_write_file(out, t.at, t.length, diag);
+  const snt_result r = t.failed ? host_fail(diag, SNT_E_HOST_MEM, "report", "out of memory") : host_write_file(out, t.at, t.length, diag);
   ir_arena_free(&arena);
   return r;
 }

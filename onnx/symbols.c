@@ -77,12 +77,15 @@ static bool apply_rule(onnx_import *im, const onnx_rule *r, expr_symbol *s) {
 static bool settle_bounds(onnx_import *im, const char *name, const char *param, int64_t hint, expr_symbol *s) {
   const snt_symbol *given = given_of_any(im, name, param);
   *s = (expr_symbol){.min = 1, .max = INT32_MAX, .multiple_of = 1, .hint = hint};
-  if (given) *s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint};
+  if (given)
+    *s = (expr_symbol){NULL, given->min, given->max, given->multiple_of > 0 ? given->multiple_of : 1, given->hint > 0 ? given->hint : hint};
   if (s->min < 0 || s->max < s->min || (s->multiple_of > 1 && s->multiple_of > s->max))
     return onnx_fail(im, SNT_E_ARG, "bounds of %.80s: 0 <= min <= max, and a multiple of what is not more", name);
   for (uint32_t i = 0; i < im->rules.count; i++) {
     const onnx_rule *r = &im->rules.at[i];
-    if (!r->same_as && !strcmp(r->symbol, name) && !apply_rule(im, r, s)) return false;
+    if (r->same_as || strcmp(r->symbol, name) != 0) continue;
+    if (!given && r->fixed && r->max < s->min) s->min = r->max; /* nobody but the file says how many: it may be none */
+    if (!apply_rule(im, r, s)) return false;
   }
   if (s->hint > s->max) s->hint = s->max;
   if (s->hint < s->min) s->hint = s->min;
@@ -132,20 +135,26 @@ int64_t onnx_given_most(onnx_import *im, const char *value) {
   return -1;
 }
 
+/* A hint of 0 says nothing: so it is where nobody wrote one. */
+static bool says_extent(const snt_symbol *given, int64_t *out) {
+  *out = given->min == given->max ? given->min : given->hint;
+  return given->min == given->max || (*out > 0 && *out >= given->min && *out <= given->max);
+}
+
 /* What the caller says an extent usually is holds also where the model made it a number, or another's. */
 static bool is_as_given(onnx_import *im, const char *param, ir_expr extent) {
   const char *name = symbol_name(im, param);
   const expr_pool *pool = im->g->pool;
   const snt_symbol *given = given_bounds(im, name, param);
-  int64_t is;
-  if (!given || given->hint < given->min || given->hint > given->max) return true;
+  int64_t is, said;
+  if (!given || !says_extent(given, &said)) return true;
   if (!expr_is_const(pool, extent, &is)) {
     const expr_symbol *symbol = &pool->symbols.at[pool->nodes.at[-extent - 1].value];
     if (!strcmp(symbol->name, name)) return true; /* its own bounds say the rest */
     is = symbol->hint;
   }
-  return is == given->hint || onnx_fail(im, SNT_E_SHAPE, "extent %.80s is %lld by what the model does with it, not %lld", name,
-                                        (long long)is, (long long)given->hint);
+  return is == said ||
+         onnx_fail(im, SNT_E_SHAPE, "extent %.80s is %lld by what the model does with it, not %lld", name, (long long)is, (long long)said);
 }
 
 static bool make_symbol(onnx_import *im, const char *param, int64_t hint, ir_expr *out) {

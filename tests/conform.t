@@ -158,6 +158,12 @@ result $? 'and its cases pass again with the same errors'
   [ "$(grep -c '<td>12<td>12<td class=g>0<' "$work/two.html")" = 2 ]; result $? 'lines of two devices in one file are two runs of a page'
 "$conform" pack "$work/two.jsonl" -o "$work/pair" >"$work/log" 2>&1 && "$conform" verify "$work/pair" --count 3 >"$work/log" 2>&1 &&
   [ "$(grep -c '^ok .* interp ' "$work/log") $(grep -c '^ok .* host ' "$work/log")" = '3 3' ]; result $? 'and two of a submission, each checked on its own device'
+for kind in grow pair triple; do "$conform" --device interp --$kind 4 --seed 91 --json "$work/$kind.jsonl" >/dev/null 2>&1; done
+"$conform" pack "$work/grow.jsonl" "$work/pair.jsonl" "$work/triple.jsonl" -o "$work/grown" >"$work/log" 2>&1 &&
+  "$conform" verify "$work/grown" >"$work/log" 2>&1 && [ "$(grep -c '^ok' "$work/log")" = 12 ]; result $? 'grown graphs and pairs are made again from their ids'
+"$conform" --device interp --graph tests/inspect/even.snt --json "$work/file.jsonl" >/dev/null 2>&1
+"$conform" pack "$work/file.jsonl" -o "$work/unmade" >"$work/log" 2>&1
+[ $? = 1 ] && grep -q 'file.jsonl: graph.even.fused is no case that an id alone makes again' "$work/log" && [ ! -e "$work/unmade" ]; result $? 'those of a file are not packed'
 tail -n +2 "$work/two.jsonl" >"$work/headless"
 "$conform" report "$work/headless" -o "$work/none.html" >"$work/log" 2>&1
 [ $? = 1 ]; result $? 'lines of nobody are refused'

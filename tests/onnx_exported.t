@@ -53,7 +53,8 @@ $said = `$sinter run $dir/squeeze.onnx --device host --open --dim batch=1 2>&1`;
 ok($? && $said =~ /whether axis 0 has extent 1 is open/, 'an extent that is open by wish') or diag($said);
 # What --dim says of an extent that the model makes a number, or the same as another, holds or is refused.
 for (['one_row', '--dim n=2', qr/extent n is 1 by what the model does with it, not 2/], ['rows_alike', '--dim m=2 --dim n=3', qr/extent n is 2 by .*, not 3/],
-     ['one_row', '--dim n=1', qr/^$/], ['rows_alike', '--dim m=2 --dim n=2', qr/^$/]) {
+     ['one_row', '--dim n=0', qr/Reshape_y .*f32\[0,4,3\] has 0 elements/], ['rows_alike', '--dim m=2 --dim n=0', qr/extent m must be 0/],
+     ['rows_alike', '--dim n=0', qr/^$/], ['one_row', '--dim n=1', qr/^$/], ['rows_alike', '--dim m=2 --dim n=2', qr/^$/]) {
   $said = `$sinter run $dir/$_->[0].onnx --device host --open $_->[1] --quiet 2>&1`;
   like($said, $_->[2], "$_->[0] --open $_->[1]");
 }

@@ -65,6 +65,26 @@ for my $device ('interp', 'opencl:pocl') {
     is(scalar(entries($folder)), 2, "$device: other numerics are another entry");
   }
 }
+# A product too long for a run in a second of the interpreter: time is up before anything is decided, which is kept, and tried again where there is more time.
+{
+  my $folder = "$dir/slow";
+  open my $slow, '>', "$dir/slow.snt" or die $!;
+  print $slow "graph \@slow(%x: f32[192,192], %w: f32[192,192]) {\n  %a = tanh %x\n  %h = matmul %a, %w\n  %r = relu %h\n  return r=%r\n}\n";
+  close $slow;
+  my $run = "$sinter run $dir/slow.snt --device interp --tune $folder";
+  my $began = time;
+  my $said = `$run --timeout 1 2>&1`;
+  like($said, qr/--tune: 0 candidates of [1-9]\d* in the 1 s of --timeout, 0 kept/, 'time that is up is said');
+  is($?, 0, 'and the model runs');
+  is(scalar(entries($folder)), 1, 'that it was stopped is kept');
+  $said = `$run --timeout 1 2>&1`;
+  ok(!$? && $said !~ /candidates/, 'and not tried again in as little time') or diag($said);
+  $said = `$run --timeout 2 2>&1`;
+  ok(!$? && $said =~ /candidates of [1-9]\d* in the 2 s of --timeout/, 'but with more') or diag($said);
+  cmp_ok(time - $began, '<', 60, 'all within what was given, and runs that were under way');
+  $said = `$sinter run $dir/slow.snt --device interp --timeout 1 2>&1`;
+  ok($? >> 8 == 2 && $said =~ /--timeout means nothing without --tune/, 'without --tune it means nothing') or diag($said);
+}
 # --learn: kernels that the driver says spill are split; the answers stay, in strict numerics to the bit. PoCL says what its kernels use; the interpreter says nothing.
 for my $device ('cuda-text', 'opencl:pocl') {
   SKIP: {

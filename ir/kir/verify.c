@@ -235,6 +235,8 @@ snt_result kir_verify(const kir_kernel *k, ir_text *errors, snt_diag *diag) {
   kir_verifier v = {.k = k, .arena = &scratch, .errors = errors, .diag = diag};
   kir_verify_declarations(&v);
   if (!v.count) verify_body(&v);
+  const bool full = scratch.failed;
   ir_arena_free(&scratch);
+  if (full) return ir_fail(diag, SNT_E_HOST_MEM, "verify kernel", 0, "out of memory");
   return v.count ? SNT_E_ARG : SNT_OK;
 }

@@ -412,6 +412,34 @@ static void check_bounds(void) {
   onnx_import_dim = (snt_symbol){NULL, 0, 0, 0, 0};
 }
 
+/* Two rows that are added make an open extent 2. */
+static void check_hints(void) {
+  static const struct {
+    const char *what, *where; /* null: it is imported */
+    snt_symbol dim;
+  } rows[] = {
+      {"a hint that nobody wrote, where there may be none", NULL, {"n", 0, 8, 0, 0}},
+      {"a hint that nobody wrote", NULL, {"n", 1, 8, 0, 0}},
+      {"a hint that holds", NULL, {"n", 0, 8, 0, 2}},
+      {"a hint outside its bounds", NULL, {"n", 0, 8, 0, 9}},
+      {"a hint that does not hold", "extent n is 2 by what the model does with it, not 1", {"n", 0, 8, 0, 1}},
+      {"a number, of which no hint says more", "operands do not broadcast", {"n", 0, 0, 0, 0}},
+  };
+  snt_diag diag;
+  start();
+  put_port(&graph, 11, "x", 1, 2, open_by_four);
+  put_tensor(&graph, "r", 1, 2, two_by_four, numbers, 32);
+  put_node(&graph, "Add", "sum", "x r", "y", NULL);
+  put_port(&graph, 12, "y", 1, 2, open_by_four);
+  end_model(&model, &graph);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    onnx_import_dim = rows[i].dim;
+    if (rows[i].where) refused(rows[i].what, rows[i].where);
+    else tap_ok(onnx_import_from(model.at, model.size, NULL, &diag) == SNT_OK, "%s: %s", rows[i].what, diag.text);
+  }
+  onnx_import_dim = (snt_symbol){NULL, 0, 0, 0, 0};
+}
+
 /* What the caller says, not the file. */
 static void check_info(void) {
   static const snt_symbol three = {"n", 3, 3, 1, 3}, four = {"n", 4, 4, 1, 4};
@@ -515,6 +543,7 @@ static void check_given(void) {
 int main(void) {
   check_structure();
   check_bounds();
+  check_hints();
   check_info();
   check_given();
   check_sizes();

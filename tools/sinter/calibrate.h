@@ -40,6 +40,7 @@ typedef struct calibration {
   char text[PROBE_TEXT]; /* of the graph at hand */
   size_t length;
   bool quick, small, overflow;          /* small: quick, on a device so slow that probes of full size would not be */
+  bool full;                            /* memory ran out for a probe: what it asks is not known */
   bool processor_time;                  /* times are the process's own, over the units of the device: for a processor that others load */
   double sample_ns, deadline_ms, noise; /* noise: the largest that a finding has */
   uint32_t blocks;

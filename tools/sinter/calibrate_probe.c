@@ -81,6 +81,7 @@ snt_result probe_make(calibration *c, uint32_t flags, uint32_t kernels, probe *o
   }
   for (uint32_t i = 0; r == SNT_OK && i < out->port_count; i++) r = give_port(c, out, i);
   if (r != SNT_OK) probe_free(out);
+  c->full |= r == SNT_E_HOST_MEM;
   return r;
 }
 

@@ -5,6 +5,7 @@
 #include "ir/graph.h"
 #include "tools/sinter/tool.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One output against its reference. Through a whole model first-order bounds grow past every use: behind sums of sums, where most of them exceed a
@@ -132,10 +133,8 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   ir_graph g, compiled;
   expr_pool_init(&pool, &arena);
   ir_graph_init(&g, &arena, &pool);
-  size_t length = 0;
-  (void)snt_graph_print(s->graph, NULL, &length);
-  char *text = ir_arena_take(&arena, length + 1, 1);
-  snt_result r = text ? snt_graph_print(s->graph, text, &length) : SNT_E_HOST_MEM;
+  char *text;
+  snt_result r = tool_graph_text(s->graph, &text);
   if (r == SNT_OK) r = ir_graph_parse(&g, text, strlen(text), &s->diag);
   const void *inputs[TOOL_MAX_PORTS];
   for (uint32_t i = 0; i < g.inputs.count && i < TOOL_MAX_PORTS; i++) inputs[i] = tensors[i].data;
@@ -149,6 +148,7 @@ snt_result tool_check(tool_session *s, const tool_tensor *tensors, uint32_t coun
   if (r == SNT_OK) r = compare_all(&c, tensors, count, &s->diag);
   if (r == SNT_OK && s->options.weights) r = say_loss(&g, &c, s->options.weights, tensors, count, &s->diag);
   *ratio = c.ratio;
+  free(text);
   ir_arena_free(&arena);
   return r;
 }

@@ -20,15 +20,6 @@ static double json_number(const char *text, const char *key) {
   return at ? strtod(at + strlen(key) + 2, NULL) : 0;
 }
 
-/* As JSON, to be freed; null: out of memory. */
-static char *explain(const snt_program *p) {
-  size_t length = 0;
-  (void)snt_program_explain(p, SNT_EXPLAIN_JSON, NULL, &length);
-  char *text = malloc(length + 1);
-  if (text && snt_program_explain(p, SNT_EXPLAIN_JSON, text, &length) != SNT_OK) text[0] = 0;
-  return text;
-}
-
 static snt_result compare(tool_session *s, snt_stream *stream, const bench_side sides[2], const tool_tensor *tensors, uint32_t count,
                           double *worst) {
   *worst = 0;
@@ -73,8 +64,8 @@ static bench_plan plan_of(const tool_session *s, const bench_side *side) {
   bench_plan out = {NAN, NAN, NAN, NAN, NAN};
   if (!side->exec) return out;
   out.ms = side->ms[0], out.cpu_ms = side->cpu_ms[0], out.launches = snt_exec_step_count(side->exec);
-  char *text = is_at_hints(s, side->program) ? explain(side->program) : NULL;
-  if (text) {
+  char *text = NULL;
+  if (is_at_hints(s, side->program) && tool_explain(side->program, SNT_EXPLAIN_JSON, &text) == SNT_OK) {
     out.launches = json_number(text, "\"launches\"");
     out.bytes = json_number(text, "\"bytes_moved\"");
     out.flops = json_number(text, "\"total_flops\"");

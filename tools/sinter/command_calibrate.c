@@ -35,14 +35,6 @@ void calibrate_found(calibration *c, const char *key, double value, double noise
   if (!c->session.options.quiet) fprintf(stderr, "%-24s %10.5g  +- %4.1f %%  %s\n", f.key, f.value, 100 * f.noise, f.how);
 }
 
-static char *profile_text(tool_session *s) {
-  size_t length = 0;
-  (void)snt_profile_print(s->profile, NULL, &length);
-  char *text = malloc(length + 1);
-  if (text && snt_profile_print(s->profile, text, &length) != SNT_OK) text[0] = 0;
-  return text;
-}
-
 static void read_facts(calibration *c, const char *profile) {
   calibration_facts *f = &c->facts;
   const struct {
@@ -140,8 +132,9 @@ static double load_now(void) {
 }
 
 static snt_result calibrate(calibration *c) {
-  char *profile = profile_text(&c->session);
-  if (!profile) return SNT_E_HOST_MEM;
+  char *profile;
+  snt_result r = tool_profile_text(c->session.profile, &profile);
+  if (r != SNT_OK) return r;
   double load[2] = {load_now(), 0};
   const double start = calibrate_now_ms();
   read_facts(c, profile);
@@ -150,14 +143,15 @@ static snt_result calibrate(calibration *c) {
   c->blocks = c->quick ? CALIBRATE_BLOCKS_QUICK : CALIBRATE_BLOCKS;
   c->sample_ns = c->quick ? 5e5 : 1.5e6;
   c->deadline_ms = start + (c->session.options.timeout ? c->session.options.timeout : CALIBRATE_SECONDS) * 1e3;
-  snt_result r = snt_stream_create(c->session.device, &c->stream, &c->session.diag);
+  r = snt_stream_create(c->session.device, &c->stream, &c->session.diag);
   if (r == SNT_OK) {
     c->small = c->quick && calibrate_slow(c);
     calibrate_memory(c);
     calibrate_compute(c);
     load[1] = load_now();
     r = c->count ? write_profile(c, profile, load, (calibrate_now_ms() - start) / 1e3)
-                 : host_fail(&c->session.diag, SNT_E_UNSUPPORTED, "calibrate", "nothing could be measured on this device");
+                 : host_fail(&c->session.diag, c->full ? SNT_E_HOST_MEM : SNT_E_UNSUPPORTED, "calibrate",
+                             "nothing could be measured on this device");
   }
   snt_stream_destroy(c->stream);
   free(profile);
@@ -166,7 +160,7 @@ static snt_result calibrate(calibration *c) {
 
 int command_calibrate(const tool_options *options) {
   calibration *c = calloc(1, sizeof *c);
-  if (!c) return EXIT_FAILED;
+  if (!c) return fprintf(stderr, "sinter: calibrate: out of memory\n"), EXIT_FAILED;
   snt_result r = tool_open(&c->session, options, true);
   c->session.options.quiet |= !options->out; /* the text goes to stdout: progress only beside a file */
   if (r == SNT_OK) r = host_can_write(path_of(c), &c->session.diag);

@@ -46,10 +46,8 @@ static snt_result write_kernels(tool_session *s, uint32_t wanted) {
 
 static snt_result write_plan(tool_session *s) {
   char path[4096];
-  size_t length = 0;
-  (void)snt_program_explain(s->program, SNT_EXPLAIN_PLAN, NULL, &length);
-  char *text = malloc(length + 1);
-  snt_result r = text ? snt_program_explain(s->program, SNT_EXPLAIN_PLAN, text, &length) : SNT_E_HOST_MEM;
+  char *text;
+  snt_result r = tool_explain(s->program, SNT_EXPLAIN_PLAN, &text);
   snprintf(path, sizeof path, "%s/plan.txt", s->options.out);
   if (r == SNT_OK) r = host_write_file(path, text, strlen(text), &s->diag);
   free(text);
@@ -161,7 +159,8 @@ static snt_result run_passes(tool_session *s, const char *text) {
   ir_text out;
   ir_text_init(&out, &arena);
   if (r == SNT_OK) ir_graph_print(c.graph, &out);
-  if (r == SNT_OK) fputs(out.failed ? "" : out.at, stdout);
+  if (r == SNT_OK && out.failed) r = SNT_E_HOST_MEM;
+  if (r == SNT_OK) fputs(out.at, stdout);
   ir_arena_free(&arena);
   return r;
 }
@@ -175,13 +174,8 @@ int command_opt(const tool_options *options) {
   if (r == SNT_OK) r = check_passes(&s);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_need_graph(&s);
-  size_t length = 0;
   char *text = NULL;
-  if (r == SNT_OK) {
-    (void)snt_graph_print(s.graph, NULL, &length);
-    text = malloc(length + 1);
-    r = text ? snt_graph_print(s.graph, text, &length) : SNT_E_HOST_MEM;
-  }
+  if (r == SNT_OK) r = tool_graph_text(s.graph, &text);
   if (r == SNT_OK) r = run_passes(&s, text);
   free(text);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);

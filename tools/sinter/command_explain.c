@@ -22,14 +22,8 @@ int command_explain(const tool_options *options) {
   snt_result r = tool_open(&s, options, options->device != NULL);
   if (r == SNT_OK) r = tool_load(&s);
   if (r == SNT_OK) r = tool_compile(&s, 0);
-  size_t length = 0;
   char *text = NULL;
-  const uint32_t format = options->json ? SNT_EXPLAIN_JSON : SNT_EXPLAIN_TEXT;
-  if (r == SNT_OK) {
-    (void)snt_program_explain(s.program, format, NULL, &length);
-    text = malloc(length + 1);
-    r = text ? snt_program_explain(s.program, format, text, &length) : SNT_E_HOST_MEM;
-  }
+  if (r == SNT_OK) r = tool_explain(s.program, options->json ? SNT_EXPLAIN_JSON : SNT_EXPLAIN_TEXT, &text);
   if (r == SNT_OK) r = host_write_file(options->out ? options->out : "-", text, strlen(text), &s.diag);
   const int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   free(text);
@@ -55,7 +49,7 @@ int command_devices(const tool_options *options) {
   uint32_t count = 0;
   if (r == SNT_OK) r = snt_device_list(s.context, &count, 0, NULL);
   snt_device_info *list = calloc(count + 1, sizeof *list);
-  if (r == SNT_OK && list) r = snt_device_list(s.context, &count, sizeof *list, list);
+  if (r == SNT_OK) r = list ? snt_device_list(s.context, &count, sizeof *list, list) : SNT_E_HOST_MEM;
   for (uint32_t i = 0; r == SNT_OK && i < count; i++) {
     if (options->json) put_device(&list[i], i == 0, i + 1 == count);
     else printf("%-20s %-12s %s (%s)\n", list[i].selector, list[i].profile, list[i].name, list[i].driver);

@@ -21,18 +21,20 @@ typedef struct suite {
   char **folders;
   job *jobs;
   uint32_t count, room, started, printed, passed, running;
+  bool full; /* out of memory */
 } suite;
 
 /* ---- finding ---- */
 static bool add_folder(suite *s, const char *path) {
   if (s->count == s->room) {
     char **more = realloc(s->folders, (s->room * 2 + 64) * sizeof *more);
-    if (!more) return false;
+    if (!more) return s->full = true, false;
     s->folders = more;
     s->room = s->room * 2 + 64;
   }
   s->folders[s->count] = strdup(path);
-  return s->folders[s->count++] != NULL;
+  s->full = !s->folders[s->count++];
+  return !s->full;
 }
 
 static bool find_folders(suite *s, const char *path, uint32_t depth) {
@@ -143,13 +145,15 @@ int command_onnx_test(const tool_options *options) {
   if (good && s.count) {
     qsort(s.folders, s.count, sizeof *s.folders, by_name);
     s.jobs = calloc(s.count, sizeof *s.jobs);
+    s.full = !s.jobs;
     good = s.jobs && run_suite(&s, &info);
-  } else {
+  } else if (!s.full) {
     fprintf(stderr, "sinter: %s\n", options->path_count ? "no folder with a model.onnx is there:" : "no folder given");
     for (uint32_t i = 0; i < options->path_count; i++) fprintf(stderr, "sinter:   %s\n", options->paths[i]);
     good = false;
   }
-  const int code = !good ? EXIT_USAGE : s.passed == s.count ? EXIT_GOOD : EXIT_FAILED;
+  if (s.full) fprintf(stderr, "sinter: onnx-test: out of memory\n");
+  const int code = s.full ? EXIT_FAILED : !good ? EXIT_USAGE : s.passed == s.count ? EXIT_GOOD : EXIT_FAILED;
   free_suite(&s);
   return code;
 }

@@ -82,10 +82,8 @@ static void print_kernels(const snt_program *p) {
 }
 
 static snt_result print_plan(tool_session *s) {
-  size_t length = 0;
-  (void)snt_program_explain(s->program, SNT_EXPLAIN_PLAN, NULL, &length);
-  char *text = malloc(length + 1);
-  const snt_result r = text ? snt_program_explain(s->program, SNT_EXPLAIN_PLAN, text, &length) : SNT_E_HOST_MEM;
+  char *text;
+  const snt_result r = tool_explain(s->program, SNT_EXPLAIN_PLAN, &text);
   if (r == SNT_OK) fputs(text, stdout);
   free(text);
   return r;
@@ -93,10 +91,8 @@ static snt_result print_plan(tool_session *s) {
 
 /* What was compiled says it of itself, in a line of the explanation. */
 static snt_result print_weights(tool_session *s) {
-  size_t length = 0;
-  (void)snt_program_explain(s->program, SNT_EXPLAIN_TEXT, NULL, &length);
-  char *text = malloc(length + 1);
-  const snt_result r = text ? snt_program_explain(s->program, SNT_EXPLAIN_TEXT, text, &length) : SNT_E_HOST_MEM;
+  char *text;
+  const snt_result r = tool_explain(s->program, SNT_EXPLAIN_TEXT, &text);
   const char *line = r == SNT_OK ? strstr(text, "\nweights: ") : NULL;
   if (line) printf("%.*s\n", (int)strcspn(line + 1, "\n"), line + 1);
   free(text);

@@ -9,17 +9,17 @@
 
 /* ---- other programs as filters ---- */
 
-static char *read_all(FILE *f, size_t *size) {
+static char *read_all(FILE *f, snt_result *r) {
   if (fseek(f, 0, SEEK_END)) return NULL;
   const long length = ftell(f);
   char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
   rewind(f);
   if (!text || fread(text, 1, (size_t)length, f) != (size_t)length) {
+    if (!text) *r = SNT_E_HOST_MEM;
     free(text);
     return NULL;
   }
   text[length] = 0;
-  *size = (size_t)length;
   return text;
 }
 
@@ -35,14 +35,13 @@ static int run_child(char *const *argv, FILE *in, FILE *out) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What the program writes when it reads this; null when it is not here, or fails. */
-static char *filter(char *const *argv, const void *bytes, size_t size) {
+/* What the program writes when it reads this; null when it is not here, or fails, and where memory runs out. */
+static char *filter(char *const *argv, const void *bytes, size_t size, snt_result *r) {
   FILE *in = tmpfile(), *out = tmpfile();
   char *text = NULL;
-  size_t length;
   if (in && out && fwrite(bytes, 1, size, in) == size && !fflush(in)) {
     rewind(in);
-    if (run_child(argv, in, out) == 0) text = read_all(out, &length);
+    if (run_child(argv, in, out) == 0) text = read_all(out, r);
   }
   if (in) fclose(in);
   if (out) fclose(out);
@@ -61,31 +60,23 @@ static void put_data(FILE *f, const char *json) {
 
 static void put_string(FILE *f, const char *text, size_t length) { host_put_json(f, text, length, "<"); }
 
-static char *explanation(const tool_session *s, uint32_t format) {
-  size_t length = 0;
-  (void)snt_program_explain(s->program, format, NULL, &length);
-  char *text = length ? malloc(length) : NULL;
-  if (text && snt_program_explain(s->program, format, text, &length) == SNT_OK) return text;
-  free(text);
-  return NULL;
-}
-
 /* ---- sources ---- */
 
-static void put_spirv(FILE *f, const snt_kernel *k) {
+static void put_spirv(FILE *f, const snt_kernel *k, snt_result *r) {
   char *const argv[] = {"spirv-dis", "--no-color", "--no-header", "-", NULL};
-  char *text = filter(argv, k->code, k->code_size);
+  char *text = filter(argv, k->code, k->code_size, r);
   char words[96];
   snprintf(words, sizeof words, "; %zu words; spirv-dis was not found to show them", k->code_size / 4);
   put_string(f, text ? text : words, text ? strlen(text) : strlen(words));
   free(text);
 }
 
-static void put_sources(const tool_session *s, FILE *f) {
+static snt_result put_sources(const tool_session *s, FILE *f) {
   static const struct {
     const char *name;
     uint32_t target;
   } languages[] = {{"OpenCL C", SNT_TARGET_OPENCL}, {"SPIR-V", SNT_TARGET_SPIRV}, {"CUDA C", SNT_TARGET_CUDA}};
+  snt_result r = SNT_OK;
   fputs("\"sources\": [", f);
   for (uint32_t i = 0; i < snt_program_kernel_count(s->program); i++) {
     fputs(i ? ",\n{" : "\n{", f);
@@ -93,12 +84,13 @@ static void put_sources(const tool_session *s, FILE *f) {
       snt_kernel k = {.head = SNT_HEAD(kernel)};
       if (snt_program_kernel(s->program, i, languages[l].target, &k) != SNT_OK || !k.code) continue;
       fprintf(f, "%s\"%s\": ", put++ ? ", " : "", languages[l].name);
-      if (languages[l].target == SNT_TARGET_SPIRV) put_spirv(f, &k);
+      if (languages[l].target == SNT_TARGET_SPIRV) put_spirv(f, &k, &r);
       else put_string(f, k.code, k.code_size);
     }
     fputs("}", f);
   }
   fputs("]", f);
+  return r;
 }
 
 /* ---- times ---- */
@@ -137,9 +129,10 @@ static snt_result put_times(tool_session *s, FILE *f) {
 /* ---- the page ---- */
 
 static snt_result put_all_data(tool_session *s, FILE *f) {
-  char *json = explanation(s, SNT_EXPLAIN_JSON), *graphs = explanation(s, SNT_EXPLAIN_GRAPH);
+  char *json = NULL, *graphs = NULL;
   const char *model = strrchr(s->options.model, '/') ? strrchr(s->options.model, '/') + 1 : s->options.model;
-  snt_result r = json && graphs ? SNT_OK : host_fail(&s->diag, SNT_E_UNSUPPORTED, "explain", "a saved program has no graphs to draw");
+  snt_result r = tool_explain(s->program, SNT_EXPLAIN_JSON, &json);
+  if (r == SNT_OK) r = tool_explain(s->program, SNT_EXPLAIN_GRAPH, &graphs);
   if (r == SNT_OK) {
     fputs("{\"model\": ", f);
     put_string(f, model, strlen(model));
@@ -150,9 +143,9 @@ static snt_result put_all_data(tool_session *s, FILE *f) {
     fputs(",\n\"graphs\": ", f);
     put_data(f, graphs);
     fputs(",\n", f);
-    put_sources(s, f);
+    r = put_sources(s, f);
     fputs(",\n", f);
-    r = put_times(s, f);
+    if (r == SNT_OK) r = put_times(s, f);
     fputs("}\n", f);
   }
   free(json);
@@ -160,14 +153,17 @@ static snt_result put_all_data(tool_session *s, FILE *f) {
   return r;
 }
 
-static void put_svg(const tool_session *s, uint32_t format, FILE *f) {
+static snt_result put_svg(const tool_session *s, uint32_t format, FILE *f) {
   char *const argv[] = {"dot", "-Tsvg", NULL};
-  char *dot = explanation(s, format), *svg = dot ? filter(argv, dot, strlen(dot)) : NULL;
+  char *dot;
+  snt_result r = tool_explain(s->program, format, &dot);
+  char *svg = r == SNT_OK ? filter(argv, dot, strlen(dot), &r) : NULL;
   const char *start = svg ? strstr(svg, "<svg") : NULL;
   if (start) fputs(start, f);
-  else fprintf(stderr, "sinter: graphviz (dot) is not here, or failed: the page draws the graph itself\n");
+  else if (r == SNT_OK) fprintf(stderr, "sinter: graphviz (dot) is not here, or failed: the page draws the graph itself\n");
   free(dot);
   free(svg);
+  return r;
 }
 
 snt_result tool_write_page(tool_session *s, const char *path) {
@@ -181,8 +177,8 @@ snt_result tool_write_page(tool_session *s, const char *path) {
     if (!mark) break;
     const size_t word = strcspn(mark + 1, "@");
     if (!strncmp(mark, "@DATA@", 6)) r = put_all_data(s, f);
-    else if (!strncmp(mark, "@SVG_BEFORE@", 12)) put_svg(s, SNT_EXPLAIN_DOT_BEFORE, f);
-    else if (!strncmp(mark, "@SVG_AFTER@", 11)) put_svg(s, SNT_EXPLAIN_DOT_AFTER, f);
+    else if (!strncmp(mark, "@SVG_BEFORE@", 12)) r = put_svg(s, SNT_EXPLAIN_DOT_BEFORE, f);
+    else if (!strncmp(mark, "@SVG_AFTER@", 11)) r = put_svg(s, SNT_EXPLAIN_DOT_AFTER, f);
     else { /* not one of ours: "@media" */ fputc('@', f);
       at = mark + 1;
       continue;

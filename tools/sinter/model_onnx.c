@@ -13,13 +13,13 @@ static void SNT_CALL print_unsupported(void *user, const char *node, const char 
   fprintf(stderr, "not supported: %s (%s): %s\n", node, op, reason);
 }
 
-/* Open, it is what the extent usually is: the plan is still good for others. */
+/* Open, it is what the extent usually is: the plan is still good for others. No hint says 0: there it is fixed all the same. */
 static uint32_t take_dims(const tool_session *s, snt_symbol *out) {
   for (uint32_t i = 0; i < s->options.dim_count; i++) {
     int64_t value;
     const bool good = tool_dim_value(&s->options.dims[i], &value); /* if not, tool_settle_symbols says so */
-    out[i] = (snt_symbol){s->options.dims[i].name, good && value < 1 ? value : 1, INT32_MAX, 1, good ? value : 128};
-    if (good && !s->options.open) out[i].min = out[i].max = value;
+    out[i] = (snt_symbol){s->options.dims[i].name, 1, INT32_MAX, 1, good ? value : 128};
+    if (good && (!s->options.open || !value)) out[i].min = out[i].max = value;
   }
   return s->options.dim_count;
 }

@@ -75,11 +75,12 @@ bool npy_is_path(const char *path) { return ends_with(path, ".npy") || ends_with
 
 /* A TensorProto, its elements in place of the file. */
 static snt_result open_proto(const char *path, void **file, size_t size, npy_file *out, snt_diag *diag) {
-  const snt_result r = snt_onnx_tensor(*file, size, NULL, &out->type, NULL, &out->bytes, diag);
+  snt_result r = snt_onnx_tensor(*file, size, NULL, &out->type, NULL, &out->bytes, diag);
   void *data = r >= 0 ? malloc(out->bytes + 1) : NULL;
-  if (r >= 0 && !data) return host_fail(diag, SNT_E_HOST_MEM, "pb", "%s: out of memory", path);
-  if (!data || snt_onnx_tensor(*file, size, NULL, &out->type, data, &out->bytes, diag) != SNT_OK) {
+  if (r >= 0) r = data ? snt_onnx_tensor(*file, size, NULL, &out->type, data, &out->bytes, diag) : SNT_E_HOST_MEM;
+  if (r != SNT_OK) {
     free(data);
+    if (r == SNT_E_HOST_MEM) return host_fail(diag, r, "pb", "%s: out of memory", path);
     return host_fail(diag, SNT_E_PARSE, "pb", "%s: no tensor that is supported", path);
   }
   free(*file);

@@ -34,13 +34,11 @@ typedef struct option_rule {
   bool needs; /* else: not both */
 } option_rule;
 static const option_rule rules[] = {
-    {"run", "--runs", "--trace", true},
-    {"explain", "--runs", "--html", true},
-    {"explain", "--runs", "--device", true},
-    {"bench", "--output", "--serve", true},
-    {"bench", "--runs", "--serve", false},
-    {"explain", "--html", "--json", false},
-    {NULL, "--unfused", "--unfused=nodes", false},
+    {"run", "--runs", "--trace", true},      {"explain", "--runs", "--html", true},
+    {"explain", "--runs", "--device", true}, {"bench", "--output", "--serve", true},
+    {"bench", "--runs", "--serve", false},   {"run", "--timeout", "--tune", true},
+    {"build", "--timeout", "--tune", true},  {"bench", "--timeout", "--tune", true},
+    {"explain", "--html", "--json", false},  {NULL, "--unfused", "--unfused=nodes", false},
 };
 
 static bool complain(const char *what, const char *argument) {

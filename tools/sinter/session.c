@@ -28,6 +28,7 @@ static snt_result read_profile(tool_session *s, const char *path, snt_profile **
 
 static snt_result find_profile(tool_session *s, const char *name, snt_profile **out) {
   snt_result r = snt_profile_builtin(s->context, name, out);
+  if (r == SNT_E_HOST_MEM) return r;
   if (r != SNT_OK) r = read_profile(s, name, out);
   if (r == SNT_OK || s->diag.result) return r;
   return host_fail(&s->diag, r, "profile", "no profile \"%s\": pocl lavapipe rusticl swiftshader igpu dgpu mobile h100", name);

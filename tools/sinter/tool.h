@@ -70,7 +70,11 @@ snt_result tool_save_pack(tool_session *, snt_program *const *, uint32_t count, 
 bool tool_is_program_path(const char *path); /* ends in .sntp */
 void tool_close(tool_session *);
 int tool_fail(const tool_session *, snt_result); /* prints the diag; an exit code */
-const char *tool_plural(uint32_t count);         /* "" or "s" */
+/* As strings to be freed (texts.c); null where it fails. */
+snt_result tool_explain(const snt_program *, uint32_t format, char **out);
+snt_result tool_graph_text(const snt_graph *, char **out);
+snt_result tool_profile_text(const snt_profile *, char **out);
+const char *tool_plural(uint32_t count); /* "" or "s" */
 
 /* A tensor in host memory, by port. */
 typedef struct tool_tensor {

@@ -1,7 +1,8 @@
 /* --tune DIR: choices of the compiler that were close are tried the other way, on the device, and what proves faster is kept as contracts of the graph.
    A candidate is one decision turned over (one kernel: never_fuse; apart: must_fuse), the heaviest and closest first; it runs in turns with the best so
    far, A B B A, and wins when it is faster beyond what the best differs from itself, in two series. In: a loaded graph. Out: contracts on it, also
-   kept in DIR by graph, device, profile and options. Entries are checked there; a damaged one is a miss, and said. */
+   kept in DIR by graph, device, profile and options. Entries are checked there; a damaged one is a miss, and said, and so is one that had less time
+   (--timeout) and was stopped. A compile or a run that is under way when time is up is not. */
 #include "ir/base.h"
 #include "tools/sinter/bench.h"
 #include <math.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CANDIDATES = 8, MOST_KEPT = 16, ROUNDS = 6, ENTRY_BYTES = 4096, DATABASE_BYTES = 64 << 20 };
+enum { CANDIDATES = 8, MOST_KEPT = CANDIDATES, ROUNDS = 6, ENTRY_BYTES = 4096, DATABASE_BYTES = 64 << 20, TUNE_SECONDS = 120 };
 static const double least_gain = 0.02;
 
 typedef struct turned_choice {
@@ -22,14 +23,27 @@ typedef struct tuning {
   tool_tensor tensors[TOOL_MAX_PORTS];
   uint32_t tensor_count;
   turned_choice kept[MOST_KEPT];
-  uint32_t kept_count, tried;
-  double first_ms, best_ms, noise;
+  uint32_t kept_count, tried, found;
+  double first_ms, best_ms, noise, deadline_ms;
+  uint32_t seconds, stopped; /* how long it may take; of an entry that was stopped, after how many */
 } tuning;
 /* A program made with contracts of its own, ready to run: a session that borrows context, device and profile. */
 typedef struct tuned_side {
   tool_session session;
   bench_side side;
 } tuned_side;
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* From then on for good. */
+static bool is_late(tuning *t) {
+  if (now_ms() > t->deadline_ms) t->stopped = t->seconds;
+  return t->stopped > 0;
+}
 
 static bool is_loud(const tool_session *s) { return !s->options.quiet; }
 
@@ -53,16 +67,18 @@ static bool turn_over(const snt_program *p, uint32_t number, turned_choice *out)
   return true;
 }
 
-static uint32_t find_candidates(const snt_program *p, turned_choice out[CANDIDATES]) {
+static snt_result find_candidates(const snt_program *p, turned_choice out[CANDIDATES], uint32_t *found) {
   const uint32_t all = snt_program_decision_count(p);
   turned_choice *list = calloc(all + 1, sizeof *list);
   uint32_t count = 0;
-  for (uint32_t i = 0; list && i < all; i++) count += turn_over(p, i, &list[count]);
+  if (!list) return SNT_E_HOST_MEM;
+  for (uint32_t i = 0; i < all; i++) count += turn_over(p, i, &list[count]);
   if (count) qsort(list, count, sizeof *list, by_score);
   if (count > CANDIDATES) count = CANDIDATES;
   if (count) memcpy(out, list, count * sizeof *list);
   free(list);
-  return count;
+  *found = count;
+  return SNT_OK;
 }
 
 /* ---- a candidate made ready, and measured ---- */
@@ -107,13 +123,13 @@ static snt_result run_once(const tuning *t, snt_stream *stream, tuned_side *x, d
   return SNT_OK;
 }
 
-/* Least times of both, A B B A; *noise: of the two halves of A. */
-static snt_result compare(const tuning *t, snt_stream *stream, tuned_side *a, tuned_side *b, double least[2], double *noise) {
+/* Least times of both, A B B A; *noise: of the two halves of A. Where time is up, of what there is. */
+static snt_result compare(tuning *t, snt_stream *stream, tuned_side *a, tuned_side *b, double least[2], double *noise) {
   double halves[2] = {INFINITY, INFINITY}, ms;
   least[0] = least[1] = INFINITY;
   SNT_TRY(run_once(t, stream, a, &ms));
   SNT_TRY(run_once(t, stream, b, &ms));
-  for (uint32_t round = 0; round < 2 * ROUNDS; round++)
+  for (uint32_t round = 0; round < 2 * ROUNDS && !is_late(t); round++)
     for (uint32_t k = 0; k < 2; k++) {
       const bool second = (k ^ round) & 1;
       SNT_TRY(run_once(t, stream, second ? b : a, &ms));
@@ -129,6 +145,7 @@ static snt_result is_faster(tuning *t, snt_stream *stream, tuned_side *best, tun
   for (uint32_t series = 0; series < 2 && *out; series++) {
     double least[2], noise;
     SNT_TRY(compare(t, stream, best, candidate, least, &noise));
+    if (t->stopped) return *out = false, SNT_OK;
     if (t->first_ms == 0) t->first_ms = least[0];
     t->noise = fmax(t->noise, noise);
     *out = least[1] < least[0] * (1 - fmax(noise, least_gain));
@@ -145,7 +162,7 @@ static snt_result try_choice(tuning *t, snt_stream *stream, const turned_choice 
   snt_result r = open_side(t, stream, t->kept, t->kept_count + 1, &candidate);
   if (r == SNT_OK) {
     r = is_faster(t, stream, best, &candidate, &faster);
-    t->tried++;
+    t->tried += !t->stopped;
   } else if (r != SNT_E_HOST_MEM) r = SNT_OK;
   if (faster) {
     tuned_side slower = *best;
@@ -163,8 +180,8 @@ static snt_result measure_candidates(tuning *t) {
   SNT_TRY(snt_stream_create(t->s->device, &stream, &t->s->diag));
   snt_result r = open_side(t, stream, NULL, 0, &best);
   if (r != SNT_OK) t->s->diag = best.session.diag;
-  const uint32_t count = r == SNT_OK ? find_candidates(best.session.program, list) : 0;
-  for (uint32_t i = 0; r == SNT_OK && i < count && t->kept_count < MOST_KEPT; i++) r = try_choice(t, stream, &list[i], &best);
+  if (r == SNT_OK) r = find_candidates(best.session.program, list, &t->found);
+  for (uint32_t i = 0; r == SNT_OK && i < t->found && !is_late(t); i++) r = try_choice(t, stream, &list[i], &best);
   close_side(&best);
   snt_stream_destroy(stream);
   return r;
@@ -172,21 +189,14 @@ static snt_result measure_candidates(tuning *t) {
 
 /* ---- the database ---- */
 
-typedef snt_result(SNT_CALL *print_text)(const void *, char *, size_t *);
-static void add_text(ir_sha256 *sha, print_text print, const void *what) {
-  size_t length = 0;
-  (void)print(what, NULL, &length);
-  char *text = malloc(length + 1);
-  if (text && print(what, text, &length) == SNT_OK) ir_sha256_add(sha, text, length);
-  free(text);
-}
-static snt_result SNT_CALL print_graph(const void *g, char *text, size_t *length) { return snt_graph_print(g, text, length); }
-static snt_result SNT_CALL print_profile(const void *p, char *text, size_t *length) { return snt_profile_print(p, text, length); }
-
 /* Of all that the choice hangs on. */
-static void make_key(const tool_session *s, const snt_device_info *device, uint8_t key[32]) {
+static snt_result make_key(const tool_session *s, const snt_device_info *device, uint8_t key[32]) {
   const uint32_t facts[] = {snt_version(), s->options.compile_flags, s->options.dim_count};
-  const char *words[] = {"tune 1", device->selector, device->name, device->driver, s->options.numerics ? s->options.numerics : ""};
+  const char *numerics = s->options.numerics, *weights = s->options.weights;
+  const char *words[] = {"tune 1", device->selector, device->name, device->driver, numerics ? numerics : "", weights ? weights : ""};
+  char *graph = NULL, *profile = NULL;
+  snt_result r = tool_graph_text(s->graph, &graph);
+  if (r == SNT_OK) r = tool_profile_text(s->profile, &profile);
   ir_sha256 sha;
   ir_sha256_init(&sha);
   for (uint32_t i = 0; i < IR_COUNT(words); i++) ir_sha256_add(&sha, words[i], strlen(words[i]) + 1);
@@ -195,9 +205,11 @@ static void make_key(const tool_session *s, const snt_device_info *device, uint8
     ir_sha256_add(&sha, s->options.dims[i].name, strlen(s->options.dims[i].name) + 1);
     ir_sha256_add(&sha, s->options.dims[i].value, strlen(s->options.dims[i].value) + 1);
   }
-  add_text(&sha, print_graph, s->graph);
-  add_text(&sha, print_profile, s->profile);
+  if (r == SNT_OK) ir_sha256_add(&sha, graph, strlen(graph) + 1), ir_sha256_add(&sha, profile, strlen(profile) + 1);
   ir_sha256_end(&sha, key);
+  free(graph);
+  free(profile);
+  return r;
 }
 
 /* A line a contract; lines that begin with # say how it was measured. */
@@ -209,6 +221,7 @@ static size_t write_entry(const tuning *t, const snt_device_info *device, char t
   size_t used = (size_t)snprintf(
       text, ENTRY_BYTES, "# %s, %s, %s\n# %u candidates in turns of %u runs, by the clock; A/A at most %.1f %%; %.4f ms to %.4f ms\n", day,
       device->name, device->driver, t->tried, 2 * ROUNDS, 100 * t->noise, t->first_ms, t->best_ms);
+  if (t->stopped) used += (size_t)snprintf(text + used, ENTRY_BYTES - used, "stopped %u\n", t->stopped);
   for (uint32_t i = 0; i < t->kept_count && used < ENTRY_BYTES; i++)
     used += (size_t)snprintf(text + used, ENTRY_BYTES - used, "%s %u %u\n", t->kept[i].kind == SNT_MUST_FUSE ? "must" : "never",
                              t->kept[i].values[0], t->kept[i].values[1]);
@@ -219,7 +232,7 @@ static bool read_entry(tuning *t, char *text) {
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     turned_choice *k = &t->kept[t->kept_count];
     char word[8];
-    if (line[0] == '#') continue;
+    if (line[0] == '#' || sscanf(line, "stopped %u", &t->stopped) == 1) continue;
     if (t->kept_count == MOST_KEPT || sscanf(line, "%7s %u %u", word, &k->values[0], &k->values[1]) != 3) return false;
     k->kind = !strcmp(word, "must") ? SNT_MUST_FUSE : SNT_NEVER_FUSE;
     t->kept_count++;
@@ -236,14 +249,16 @@ static bool look_up(tuning *t, host_cache *database, const uint8_t key[32]) {
     fprintf(stderr, "sinter: --tune %s: the entry of this model is damaged, so it is measured again\n", t->s->options.tune);
   if (!found) return false;
   text[size] = 0;
-  if (read_entry(t, text)) return true;
-  t->kept_count = 0;
+  if (read_entry(t, text) && (!t->stopped || t->seconds <= t->stopped)) return true;
+  t->kept_count = t->stopped = 0;
   return false;
 }
 
 static void say(const tuning *t) {
   if (!is_loud(t->s)) return;
-  fprintf(stderr, "sinter: --tune: %u candidates, %u kept", t->tried, t->kept_count);
+  fprintf(stderr, "sinter: --tune: %u candidates", t->tried);
+  if (t->stopped) fprintf(stderr, " of %u in the %u s of --timeout", t->found, t->stopped);
+  fprintf(stderr, ", %u kept", t->kept_count);
   if (t->tried) fprintf(stderr, ": %.3f ms to %.3f ms, A/A at most %.1f %%", t->first_ms, t->best_ms, 100 * t->noise);
   fprintf(stderr, "\n");
 }
@@ -253,8 +268,9 @@ static snt_result tune_with(tuning *t, host_cache *database) {
   uint8_t key[32];
   char text[ENTRY_BYTES];
   SNT_TRY(snt_device_get_info(t->s->device, &device));
-  make_key(t->s, &device, key);
-  if (!look_up(t, database, key)) {
+  SNT_TRY(make_key(t->s, &device, key));
+  if (!look_up(t, database, key) && !t->s->options.share) { /* a helper does as its maker did */
+    t->deadline_ms = now_ms() + t->seconds * 1e3;
     SNT_TRY(measure_candidates(t));
     const size_t size = write_entry(t, &device, text);
     if (size) host_cache_set(database, key, text, size);
@@ -270,6 +286,7 @@ snt_result tool_tune(tool_session *s) {
   tuning *t = calloc(1, sizeof *t);
   if (!t) return SNT_E_HOST_MEM;
   t->s = s;
+  t->seconds = s->options.timeout ? s->options.timeout : TUNE_SECONDS;
   snt_result r = host_cache_open(s->options.tune, DATABASE_BYTES, &database, &s->diag);
   if (r == SNT_OK) r = tune_with(t, database);
   host_cache_close(database);

@@ -40,7 +40,7 @@ typedef struct snt_onnx_info {
      number that the model computes and makes a length of, by the name of its value, max is how much it may be (hint, if max is INT32_MAX):
      there is room for so much, what goes beyond it is left out, and NAME.count of an output says how much there is. A name that neither an
      input nor such a number has is SNT_E_ARG. Where an operator needs it, an open extent becomes a number, that of another
-     name, or a multiple of one: SNT_E_SHAPE if `hint`, where it lies within the bounds, is another. */
+     name, or a multiple of one: SNT_E_SHAPE if `hint`, where it lies within the bounds, is another; 0 is no hint. */
   const snt_symbol *dims;
   const snt_onnx_fixed *fixed;
   void *user;
