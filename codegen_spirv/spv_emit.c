@@ -129,18 +129,18 @@ static void put_entry(spv *s) {
   SPV(&s->m, SPV_MODES, SpvOpExecutionMode, s->function, SpvExecutionModeLocalSize, s->k->items[0], s->k->items[1], s->k->items[2]);
 }
 
-/* What a mode promises is asked of the driver, where it can be: an optimizer may else take x + 0 for x, and a device flush denormals. */
+/* What a mode promises is asked of the driver, where it can be: an optimizer may else take x + 0 for x, and a device flush denormals. All of them promise
+   NaN, whose arithmetic is f32's. */
 static void ask_float_controls(spv *s) {
   const kir_float_controls *can = &s->caps->float_controls;
-  const bool same_bits = s->k->mode == SNT_NUMERICS_REPRODUCIBLE;
+  const bool same_bits = s->k->mode == SNT_NUMERICS_REPRODUCIBLE, same_zeros = same_bits || s->k->mode == SNT_NUMERICS_STRICT;
   const struct {
     uint32_t widths, mode, capability;
   } rows[] = {
-      {can->signed_zero, SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve},
+      {can->signed_zero & (same_zeros ? ~0u : 32u), SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve},
       {same_bits ? can->denormals : 0, SpvExecutionModeDenormPreserve, SpvCapabilityDenormPreserve},
       {same_bits ? can->round_even : 0, SpvExecutionModeRoundingModeRTE, SpvCapabilityRoundingModeRTE},
   };
-  if (!same_bits && s->k->mode != SNT_NUMERICS_STRICT) return;
   for (size_t i = 0; i < IR_COUNT(rows); i++)
     for (uint32_t width = 16; width <= 64; width *= 2) {
       if (!(rows[i].widths & width)) continue;

@@ -80,6 +80,35 @@ static void bind(spv *s, uint32_t variable, uint32_t slot) {
 
 static uint32_t vector_stride(kir_type t) { return ir_dtypes[t.base].bytes * (t.lanes == 3 ? 4u : t.lanes); }
 
+/* The index of a store without the literal that is added to it. */
+static uint32_t index_base(const spv *s, uint32_t store, int64_t *literal) {
+  const uint32_t index = kir_arg(s->k, store, 0);
+  const kir_inst *in = kir_at(s->k, index);
+  *literal = 0;
+  if (in->op != KIR_add || !kir_is_const(s->k, kir_arg(s->k, index, 1), literal, NULL)) return index;
+  return kir_arg(s->k, index, 0);
+}
+
+/* Is each vector of four words that is stored followed by the one behind it, with nothing but values between them? */
+static bool stored_in_pairs(const spv *s, uint32_t number) {
+  enum { PAIR_BYTES = 32 };
+  uint32_t first = 0;
+  for (uint32_t i = 1; i < s->k->insts.count; i++) {
+    const kir_inst *in = kir_at(s->k, i);
+    int64_t here, there;
+    if (in->op != KIR_store || in->index != number) {
+      if (first && kir_ops[in->op].result == KIR_R_NONE) return false;
+    } else if (!first) {
+      if (in->align < PAIR_BYTES) return false;
+      first = i;
+    } else {
+      if (index_base(s, first, &here) != index_base(s, i, &there) || there - here != 4) return false;
+      first = 0;
+    }
+  }
+  return !first;
+}
+
 static void declare_buffer(spv *s, uint32_t number) {
   const kir_memory *m = &s->k->memories.at[number];
   spv_memory *mem = &s->memory[number];
@@ -87,11 +116,12 @@ static void declare_buffer(spv *s, uint32_t number) {
   for (uint32_t lanes = 1; lanes <= 4; lanes++) views += mem->widths[lanes];
   if (!views) mem->widths[m->type.lanes] = true; /* bound, but not used */
   const bool vectors = mem->widths[4] && views == 1 && ir_dtypes[m->type.base].bytes == 4;
-  mem->doubled = s->digits && s->caps->int64 && vectors && m->access == KIR_WRITE && !mem->addressed;
+  mem->paired = s->digits && s->caps->int64 && vectors && m->access == KIR_WRITE && !m->alias && !mem->addressed &&
+                stored_in_pairs(s, number);
   const bool writable = m->access & KIR_WRITE || m->space == KIR_SCRATCH, readable = m->access & KIR_READ || m->space == KIR_SCRATCH;
   for (uint32_t lanes = 1; lanes <= 4; lanes++) {
     if (!mem->widths[lanes]) continue;
-    const kir_type t = mem->doubled ? kir_t(SNT_U64, 2) : stored(kir_t(m->type.base, lanes));
+    const kir_type t = mem->paired ? kir_t(SNT_U64, 4) : stored(kir_t(m->type.base, lanes));
     need_narrow(s, t.base);
     mem->view[lanes].element = spv_type(s, t);
     if (mem->addressed) continue; /* spv_begin_memories makes the pointers */
@@ -284,7 +314,7 @@ static place linear_index(spv *s, uint32_t inst) {
 }
 
 static uint32_t index_id(spv *s, place p, uint32_t lane, uint32_t width) {
-  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), shift = width == 4 ? 2 : width == 2 ? 1 : 0;
+  const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), shift = width == 8 ? 3 : width / 2;
   const uint32_t literal = (uint32_t)(p.literal + lane);
   if (!p.dynamic) return spv_u32(s, literal >> shift);
   uint32_t id = literal ? SPV_DO(s, SpvOpIAdd, u32, p.dynamic, spv_u32(s, literal)) : p.dynamic;
@@ -354,16 +384,32 @@ uint32_t spv_load(spv *s, uint32_t inst) {
   return count == 1 ? parts[0] : spv_result(s, SpvOpCompositeConstruct, spv_type(s, in->type), parts, count);
 }
 
+/* The first of a pair waits for the second. */
+static void store_paired(spv *s, uint32_t number, place p, uint32_t value) {
+  const uint32_t half = SPV_DO(s, SpvOpBitcast, spv_type(s, kir_t(SNT_U64, 2)), value);
+  spv_memory *mem = &s->memory[number];
+  if (!mem->first) {
+    mem->first = half, mem->first_at = index_id(s, p, 0, 8);
+    return;
+  }
+  const uint32_t whole = SPV_DO(s, SpvOpCompositeConstruct, mem->view[4].element, mem->first, half);
+  SPV(&s->m, SPV_CODE, SpvOpStore, element_pointer(s, number, 4, mem->first_at), whole);
+  mem->first = 0;
+}
+
 void spv_store(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
   const kir_type t = value_type(s, inst);
   uint32_t divisor, value = spv_arg(s, inst, in->arg_count - 1u);
   const place p = linear_index(s, inst);
   const uint32_t lanes = view_lanes(s, inst, &divisor), count = t.lanes / lanes;
+  if (s->memory[in->index].paired) {
+    store_paired(s, in->index, p, value);
+    return;
+  }
   if (is_byte_bool(s, inst, t)) value = spv_cast(s, stored(t), t, value, 0);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t part = count == 1 ? value : SPV_DO(s, SpvOpCompositeExtract, spv_type(s, kir_t(stored(t).base, 1)), value, i);
-    if (s->memory[in->index].doubled) part = SPV_DO(s, SpvOpBitcast, spv_type(s, kir_t(SNT_U64, 2)), part);
     uint32_t operands[4] = {element_pointer(s, in->index, lanes, index_id(s, p, i, divisor)), part};
     spv_inst(&s->m, SPV_CODE, SpvOpStore, operands, 2 + memory_operands(s, inst, lanes, operands + 2));
   }

@@ -12,12 +12,13 @@ typedef struct spv_memory {
   bool widths[5]; /* accessed with this many lanes, aligned (1: also everything unaligned) */
   bool sampled, texel;
   bool narrows;     /* its loads are of its own type, else of that which they are computed in */
-  bool doubled;     /* its vectors of four words are stored as two of 64 bits */
+  bool paired;      /* two of its vectors of four words are stored as one of four words of 64 bits */
   bool addressed;   /* the views' variables are pointers out of the block */
   spv_view view[5]; /* by lanes of the array's element */
   uint32_t image;   /* type of the image, and of the variable's content */
   uint32_t content;
-  uint32_t base; /* value added to each index, 0: none */
+  uint32_t base;            /* value added to each index, 0: none */
+  uint32_t first, first_at; /* paired: what waits for the other vector of its pair, and the pair's place; 0: none */
 } spv_memory;
 
 typedef struct spv_region {

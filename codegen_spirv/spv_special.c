@@ -174,20 +174,15 @@ static uint32_t choose(spv *s, uint32_t inst) {
   return SPV_DO(s, SpvOpSelect, spv_type(s, t), condition, spv_arg(s, inst, 1), spv_arg(s, inst, 2));
 }
 
-/* The extended minimum may drop a NaN: compare and select, keeping the first operand if it is one. That of integers is compared, too, where one is a literal:
-   spirv-opt 2023.1, which SwiftShader runs, folds the extended ones by the sign of their type, and what a loop carries may begin as a literal. */
+/* Of floats they are gone (ir/kir/expand.c). Those of integers are compared where one is a literal: spirv-opt 2023.1, which SwiftShader runs, folds the
+   extended ones by the sign of their type, and what a loop carries may begin as a literal. */
 static uint32_t extreme(spv *s, uint32_t inst) {
   const kir_inst *in = kir_at(s->k, inst);
-  const bool whole = !is_float(in->type), least = in->op == KIR_min;
   int64_t literal;
-  if (whole && (!spv_is_signed(in->type.base) || !(const_int(s, inst, 0, &literal) || const_int(s, inst, 1, &literal))))
-    return spv_select_op(s, inst);
+  if (!spv_is_signed(in->type.base) || !(const_int(s, inst, 0, &literal) || const_int(s, inst, 1, &literal))) return spv_select_op(s, inst);
   const uint32_t boolean = spv_type(s, spv_like(in->type, SNT_BOOL)), a = spv_arg(s, inst, 0), b = spv_arg(s, inst, 1);
-  const uint32_t op = whole ? (least ? SpvOpSLessThan : SpvOpSGreaterThan) : least ? SpvOpFOrdLessThan : SpvOpFOrdGreaterThan;
-  const uint32_t better = SPV_DO(s, op, boolean, a, b);
-  if (whole) return SPV_DO(s, SpvOpSelect, spv_type(s, in->type), better, a, b);
-  const uint32_t keep = SPV_DO(s, SpvOpLogicalOr, boolean, better, SPV_DO(s, SpvOpFUnordNotEqual, boolean, a, a));
-  return SPV_DO(s, SpvOpSelect, spv_type(s, in->type), keep, a, b);
+  const uint32_t better = SPV_DO(s, in->op == KIR_min ? SpvOpSLessThan : SpvOpSGreaterThan, boolean, a, b);
+  return SPV_DO(s, SpvOpSelect, spv_type(s, in->type), better, a, b);
 }
 
 static uint32_t absolute(spv *s, uint32_t inst) {

@@ -54,6 +54,11 @@ typedef struct kir_caps {
   kir_float_controls float_controls; /* of nothing but SPIR-V */
 } kir_caps;
 
+/* Arithmetic of f32 has NaN and infinity as IEEE 754 says: the target's, or since modules ask for it (reproducible mode believes its probe alone). */
+static inline bool kir_keeps_nan(const kir_caps *caps, uint8_t mode) {
+  return !caps->nan_unsafe || (mode != SNT_NUMERICS_REPRODUCIBLE && caps->float_controls.signed_zero & 32);
+}
+
 /* What a generator may rely on after the whole pipeline, besides `caps`:
    - 8- and 16-bit integers, bf16, and f16 without f16_arithmetic occur only as the result of a load that feeds casts, and as a cast that feeds
      stores: all arithmetic on them is 32-bit. Bool memory has become u8. Without the storage capability the memory has become u32 words (`view`

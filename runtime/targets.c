@@ -52,6 +52,8 @@ static bool *flag_at(kir_caps *caps, size_t offset) { return (bool *)(void *)((c
 
 void rt_narrow_caps(kir_caps *device, const kir_caps *generator) {
   kir_caps most = *generator;
+  /* What one target's driver is known to round its others need not. */
+  if (device->target && !strcmp(device->target, generator->target)) most.exact_div = most.exact_sqrt = true;
   for (uint32_t i = 0; i < IR_COUNT(printed); i++) *flag_at(device, printed[i]) = true;
   for (uint32_t i = 0; i < IR_COUNT(flags); i++) *flag_at(device, flags[i]) = *flag_at(device, flags[i]) && *flag_at(&most, flags[i]);
   device->aligned_vectors = device->aligned_vectors || most.aligned_vectors;

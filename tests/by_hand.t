@@ -42,13 +42,18 @@ for my $name (sort keys %graphs) {
   unlink glob "$dir/kernels/*";
 }
 my ($failed, $said);
+# Two vectors that lie beside each other, an item's or two items', go out as one of four words of 64 bits.
+my $one = profile('one', 'item_vectors = 1');
 SKIP: {
-  skip('spirv-val is not here', 2) if system('command -v spirv-val >/dev/null 2>&1');
-  for my $name ('sixteen texels an item', 'rows') {
-    ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{$name}[1]), "--target spirv --profile lavapipe -o", "$dir/spirv");
+  skip('spirv-val or spirv-dis is not here', 6) if grep { system("command -v $_ >/dev/null 2>&1") } 'spirv-val', 'spirv-dis';
+  for (['sixteen texels an item', 'lavapipe', 4], ['rows', 'lavapipe', 4], ['sixteen texels an item', $one, 4]) {
+    my ($name, $profile, $words) = @$_;
+    ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{$name}[1]), "--target spirv --profile $profile -o", "$dir/spirv");
     my @modules = glob "$dir/spirv/*.spv";
     my ($bad, $why) = says('spirv-val --target-env vulkan1.1', @modules);
     ok(!$failed && @modules == 1 && !$bad, "$name: spirv-val") or diag($said, $why);
+    my ($none, $text) = says('spirv-dis', @modules);
+    is(join(' ', $text =~ /_runtimearr_v(\dulong)/g) =~ /^(\d)/ ? $1 : 0, $words, "$name: words of 64 bits a store") or diag($text);
     unlink @modules;
   }
 }

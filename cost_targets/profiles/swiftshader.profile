@@ -46,5 +46,7 @@ caps.int16_storage = 0
 caps.int64 = 0
 caps.f64 = 0
 caps.images = 1
+caps.exact_div = 0
+caps.exact_sqrt = 0
 max_trips = 0
 max_texels = 65536             # queried: larger buffers are read as storage

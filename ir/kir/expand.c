@@ -149,8 +149,10 @@ static uint32_t bits_above(site *s, kir_op op, uint32_t value) {
 }
 static bool bits_reach(const site *s, uint32_t value) { return kir_type_of(s->c.out, value).base != SNT_F64; }
 
+/* Of narrower floats, too: what computes on them is f32. */
+static bool keeps_nan(const site *s) { return kir_keeps_nan(s->caps, s->c.in->mode); }
 static uint32_t is_nan(site *s, uint32_t value) {
-  return s->caps->nan_unsafe && bits_reach(s, value) ? bits_above(s, KIR_gt, value) : two(s, KIR_ne, value, value);
+  return keeps_nan(s) || !bits_reach(s, value) ? two(s, KIR_ne, value, value) : bits_above(s, KIR_gt, value);
 }
 static uint32_t isnan_expand(site *s) { return s->caps->nan_unsafe && bits_reach(s, s->args[0]) ? bits_above(s, KIR_gt, s->args[0]) : 0; }
 static uint32_t isinf_expand(site *s) { return s->caps->nan_unsafe && bits_reach(s, s->args[0]) ? bits_above(s, KIR_eq, s->args[0]) : 0; }
@@ -179,7 +181,7 @@ static uint32_t beaten_bits(site *s, kir_op better) {
 static uint32_t extreme(site *s, kir_op better, kir_op as_good) {
   if (!kir_is_float(s->in->type.base) || (s->caps->minmax_nan && s->c.in->mode != SNT_NUMERICS_REPRODUCIBLE)) return 0;
   const uint32_t a = s->args[0], b = s->args[1];
-  const bool safe = s->in->type.base == SNT_F64 || !s->caps->nan_unsafe || s->c.in->mode == SNT_NUMERICS_FAST;
+  const bool safe = s->in->type.base == SNT_F64 || keeps_nan(s) || s->c.in->mode == SNT_NUMERICS_FAST;
   if (is_number(s, 1)) { /* a NaN in `a` stays */
     const uint32_t beaten = safe ? 0 : beaten_bits(s, better);
     if (beaten) return pick(s, beaten, b, a);

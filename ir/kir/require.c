@@ -11,7 +11,8 @@ static const char *missing_type(uint32_t base, const kir_caps *caps) {
 static const char *missing_rounding(const kir_inst *in, const kir_caps *caps) {
   if (in->op == KIR_fma && kir_is_float(in->type.base))
     return caps->fma_fused ? NULL : "fused multiply-add, which reproducible mode asks for";
-  if (in->op == KIR_rem && in->type.base == SNT_F32) return caps->exact_div ? NULL : "an exact remainder, which reproducible mode asks for";
+  if (in->op == KIR_rem && in->type.base == SNT_F32)
+    return caps->exact_div && !caps->nan_unsafe ? NULL : "an exact remainder, which reproducible mode asks for";
   if (in->type.base != SNT_F64) return NULL;
   switch (in->op) {
   case KIR_div:

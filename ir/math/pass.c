@@ -8,7 +8,7 @@ enum { LEAST_DEPTH = 5 }; /* log(1 + e^x) within erf */
 static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *caps) {
   const bool real = kir_is_float(in->type.base) && in->type.base != SNT_F64, same_bits = k->mode == SNT_NUMERICS_REPRODUCIBLE;
   switch (in->op) {
-  case KIR_rem: return !caps->exact_div && (real || (in->type.base == SNT_F64 && caps->int64));
+  case KIR_rem: return (!caps->exact_div || caps->nan_unsafe) && (real || (in->type.base == SNT_F64 && caps->int64));
   case KIR_div:
   case KIR_rcp: return real && same_bits && !caps->exact_div;
   case KIR_sqrt: return real && same_bits && !caps->exact_sqrt;

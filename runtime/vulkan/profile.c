@@ -117,7 +117,7 @@ static kir_float_controls take_float_controls(const VkPhysicalDeviceFloatControl
                              p->roundingModeIndependence)};
 }
 
-static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgroupProperties *subgroups, kir_caps *caps) {
+static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgroupProperties *subgroups, bool cpu, kir_caps *caps) {
   const VkPhysicalDeviceFeatures *core = &features->core.features;
   const VkSubgroupFeatureFlags arithmetic = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   bool storage16 = features->storage16.storageBuffer16BitAccess, storage8 = features->storage8.storageBuffer8BitAccess;
@@ -132,7 +132,9 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->subgroups = (subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
-  caps->exact_div = caps->exact_sqrt = false; /* 2.5 ULP is all that Vulkan promises */
+  if (!cpu)
+    caps->exact_div = caps->exact_sqrt =
+        false; /* 2.5 ULP is all that Vulkan promises; a processor's own are known to its driver's profile */
   caps->prefetch = caps->stream = caps->async_copy = caps->atomics_f32 = caps->keeps_math = false;
   caps->texel = caps->images = caps->nan_unsafe = true;
   caps->oob_zero = core->robustBufferAccess; /* outside: zero or something else of the buffer; whoever reads there selects afterwards */
@@ -169,7 +171,7 @@ static uint8_t named_subgroup(const vk_facts *facts, uint32_t items) {
 snt_result vk_fill_profile(const vk_facts *facts, const char *base, cost_profile *profile, snt_diag *diag) {
   SNT_TRY(rt_base_profile(profile, base, diag));
   rt_copy_text(profile->target, sizeof profile->target, "spirv");
-  query_caps(facts->features, facts->subgroups, &profile->caps);
+  query_caps(facts->features, facts->subgroups, facts->cpu, &profile->caps);
   take_units(facts, &profile->caps);
   profile->caps.dot4 = facts->fast_dots;
   profile->caps.float_controls = take_float_controls(facts->float_controls);

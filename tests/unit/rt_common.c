@@ -91,6 +91,13 @@ static void test_narrowed(void) {
   rt_narrow_caps(&c, &g);
   tap_result(c.max_lanes == 4 && c.vector_memory == 16 && c.permute == 16 && c.push_bytes == 128 && c.mma[0].m == 16, __FILE__, __LINE__,
              "one with more adds nothing, and any fragment is its own");
+  c = whole, g = whole;
+  c.target = "spirv", g.target = "spirv", c.exact_div = true;
+  rt_narrow_caps(&c, &g);
+  tap_result(c.exact_div && !c.exact_sqrt, __FILE__, __LINE__, "what the target's own driver is known to round");
+  c.target = "cuda", c.exact_div = true;
+  rt_narrow_caps(&c, &g);
+  tap_result(!c.exact_div, __FILE__, __LINE__, "and another target's is not");
 }
 
 /* What flushes, or may assume that there is no NaN, does without what a driver does in one step. */

@@ -86,6 +86,9 @@ static void test_caps(void) {
   ROW("dgpu", w.features.core.features.shaderFloat64 = 0, c->int64 && !c->f64);
   ROW("dgpu", w.features.core.features.robustBufferAccess = 0, !c->oob_zero);
   ROW("dgpu", w.facts.fast_dots = false, !c->dot4);
+  ROW("lavapipe", w.facts.cpu = true, c->exact_div && c->exact_sqrt); /* a processor's, whose driver is known */
+  ROW("lavapipe", w.facts.cpu = false, !c->exact_div && !c->exact_sqrt);
+  ROW("swiftshader", w.facts.cpu = true, !c->exact_div && !c->exact_sqrt);
 }
 
 static void test_subgroups(void) {
