@@ -56,3 +56,11 @@ bool scale_row_keeps(const void *from, int64_t count, float factor, bool divides
   }
   return !lost;
 }
+
+void scale_sum(const double *restrict from, int64_t apart, const double factors[3], double *restrict to) {
+  for (int64_t i = 0; i < SCALE_RUN; i++) to[i] = factors[0] * from[i] + factors[1] * from[apart + i] + factors[2] * from[2 * apart + i];
+}
+
+void scale_narrow(float *restrict to, const double *restrict from) {
+  for (int64_t i = 0; i < SCALE_RUN; i++) to[i] = (float)from[i];
+}

@@ -4,6 +4,7 @@
    The results are those of the convolution but for rounding: docs/numerics.md has the bound. */
 #include "fusion/winograd.h"
 #include "fusion/rebuild.h"
+#include "fusion/scale_rows.h"
 #include "fusion/schedule_common.h"
 
 /* ---- the matrices as constants of the graph: [i, j, r, s] = m[i, r] m[j, s] ---- */
@@ -138,26 +139,39 @@ typedef struct transforming {
   conv conv;
 } transforming;
 
-/* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */
+/* The nine taps of `count` outputs of a channel, those of an output beside each other's. */
+static void load_taps(const conv *v, const void *w, int64_t channel, int64_t output, int64_t count, double taps[3][3][SCALE_RUN]) {
+  for (int64_t k = 0; k < count; k++)
+    for (int64_t y = 0; y < 3; y++)
+      for (int64_t x = 0; x < 3; x++)
+        taps[y][x][k] = ir_dtype_load(v->dtype, w,
+                                      (size_t)((output + k) * v->stride[0] + channel * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
+}
+
+/* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w, for a run of outputs. */
+static void transform_run(const winograd_form *f, double taps[3][3][SCALE_RUN], int64_t count, float *point, int64_t plane) {
+  double across[3][WINOGRAD_TILE][SCALE_RUN], sums[SCALE_RUN];
+  float narrow[SCALE_RUN];
+  for (uint32_t y = 0; y < 3; y++)
+    for (uint32_t j = 0; j < f->tile; j++) scale_sum(taps[y][0], SCALE_RUN, f->weights[j], across[y][j]);
+  for (uint32_t i = 0; i < f->tile; i++)
+    for (uint32_t j = 0; j < f->tile; j++, point += plane) {
+      scale_sum(across[0][j], WINOGRAD_TILE * SCALE_RUN, f->weights[i], sums);
+      scale_narrow(narrow, sums);
+      memcpy(point, narrow, (size_t)count * sizeof *point);
+    }
+}
+
 static void transform(const ir_making *m, const void *const *sources, void *to) {
-  const winograd_form *f = ((const transforming *)(const void *)m)->form;
-  const conv *v = &((const transforming *)(const void *)m)->conv;
-  const void *w = sources[0];
-  float *data = to;
+  const transforming *t = (const transforming *)(const void *)m;
+  const conv *v = &t->conv;
+  double taps[3][3][SCALE_RUN] = {{{0}}};
+  float *at = to;
   for (int64_t c = 0; c < v->channels; c++)
-    for (int64_t k = 0; k < v->outputs; k++) {
-      double across[3][WINOGRAD_TILE];
-      for (uint32_t y = 0; y < 3; y++) {
-        double taps[3];
-        for (uint32_t x = 0; x < 3; x++)
-          taps[x] = ir_dtype_load(v->dtype, w, (size_t)(k * v->stride[0] + c * v->stride[1] + y * v->stride[2] + x * v->stride[3]));
-        for (uint32_t j = 0; j < f->tile; j++)
-          across[y][j] = f->weights[j][0] * taps[0] + f->weights[j][1] * taps[1] + f->weights[j][2] * taps[2];
-      }
-      float *point = data + c * v->outputs + k;
-      for (uint32_t i = 0; i < f->tile; i++)
-        for (uint32_t j = 0; j < f->tile; j++, point += v->channels * v->outputs)
-          *point = (float)(f->weights[i][0] * across[0][j] + f->weights[i][1] * across[1][j] + f->weights[i][2] * across[2][j]);
+    for (int64_t k = 0, count; k < v->outputs; k += count, at += count) {
+      count = v->outputs - k < SCALE_RUN ? v->outputs - k : SCALE_RUN;
+      load_taps(v, sources[0], c, k, count, taps);
+      transform_run(t->form, taps, count, at, v->channels * v->outputs);
     }
 }
 
