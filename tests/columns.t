@@ -222,4 +222,17 @@ my ($made, $words) = says("$sinter compile $turned --target opencl --profile poc
 is(scalar(() = glob "$dir/turned/*_contract.cl"), 1, 'weights of a transposed convolution are in panels') or diag($words);
 ($made, $words) = says("$sinter run $turned --device interp --check");
 is($made, 0, 'and right') or diag($words);
+# A convolution along one axis is shared out by its rows, and each part copies all of the padded source: a part for each unit.
+my $line = put('line.snt', <<'END');
+graph @line(%x: f32[1,32,4096]) {
+  %w: f32[32,32,5] = const normal seed=1 scale=0.1
+  %s = relu %x
+  %y = conv %s, %w, pads=[2,2]
+  return y=%y
+}
+END
+($made, $words) = says("$sinter compile $line --target opencl --profile pocl -o $dir/line --quiet");
+like(slurp("$dir/line/plan.txt"), qr/_contract kernel=0 groups=2 \(rw b0\[0, 1049600\]/, 'along one axis: a copy for each unit') or diag($words);
+($made, $words) = says("$sinter run $line --device interp --profile " . profile(16, 'kir') . ' --check');
+is($made, 0, 'and right') or diag($words);
 done_testing;

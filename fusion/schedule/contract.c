@@ -157,12 +157,13 @@ static bool is_staged(const contraction *t, uint32_t operand) {
 
 /* What passes from the far caches: the lane operand once for every part of the rows, the other one for every part of the columns; a staged
    one is read, written and read again for each of those, also where vectors are read from it: then the other one goes along with the rows.
-   It is all rows' in each part of them, which are for convolutions along one axis: nothing else of them could be shared out.
+   It is all rows' in each part of them, which are for convolutions along one axis: nothing else of them could be shared out. There a part for each
+   unit is enough, since each makes the copy anew.
    Parts are chosen to fill the device evenly and with the least of it. Four turns of every unit fill it without parts of rows, so that none
    waits long for the others; three, where all have as many and every part of the rows would fetch again what the near cache does not keep
    (1536 terms, 384 columns, 101 rows: 1.3 times as fast). */
 static void pick_parts(const contraction *t, sharing *s) {
-  enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3 };
+  enum { FEW_TURNS = 4, FEW_EVEN_TURNS = 3, FEW_COPIES = 1 };
   const cost_profile *p = t->c->options->profile;
   const int64_t wanted = (int64_t)p->min_groups, units = p->units > 1 ? (int64_t)p->units : 1;
   const uint32_t again = is_staged(t, t->lane_operand) ? 1 - t->lane_operand : t->lane_operand;
@@ -170,18 +171,23 @@ static void pick_parts(const contraction *t, sharing *s) {
   double other = 0, best = INFINITY;
   for (uint32_t i = 0; i < t->staged_count; i++) other += 3 * schedule_bytes(t->c, t->staged[i]);
   if (!t->staged_count) other = bytes_of(t, 1 - t->lane_operand);
+  const bool copied = t->staged_count && s->tiles[OUTER] == 1; /* by each part of the rows */
   sharing at = *s;
   for (at.parts[COLUMNS] = 1; at.parts[COLUMNS] <= s->tiles[COLUMNS]; at.parts[COLUMNS]++) {
     const int64_t sets = at.parts[BATCH] * at.parts[COLUMNS], enough = ceil_div(wanted, sets);
     const bool fetched_again = at.parts[COLUMNS] == s->tiles[COLUMNS] && lane > (double)p->l2_bytes;
+    const int64_t even_turns = copied          ? FEW_COPIES
+                               : fetched_again ? FEW_EVEN_TURNS
+                                               : FEW_TURNS,
+                  few = copied && units < enough ? units : enough;
     double uneven = INFINITY;
-    for (int64_t need = 1; need <= 2 * enough && uneven > 1; need = need < enough ? enough : need + 1) {
+    for (int64_t need = 1; need <= 2 * enough && uneven > 1; need = need < few ? few : need < enough ? enough : need + 1) {
       const int64_t by_outer = need < s->tiles[OUTER] ? need : s->tiles[OUTER],
                     by_rows = t->staged_count && s->tiles[OUTER] > 1 ? 1 : ceil_div(need, by_outer);
       at.parts[OUTER] = ceil_div(s->tiles[OUTER], ceil_div(s->tiles[OUTER], by_outer));
       at.parts[ROWS] = by_rows < s->tiles[ROWS] ? by_rows : s->tiles[ROWS];
       const int64_t parts = at.parts[OUTER] * at.parts[ROWS], groups = sets * parts, asked = sets * by_outer * at.parts[ROWS];
-      if (need < enough && groups / units < (fetched_again && groups % units == 0 ? FEW_EVEN_TURNS : FEW_TURNS)) continue;
+      if (need < enough && groups / units < (groups % units == 0 ? even_turns : FEW_TURNS)) continue;
       uneven = unevenness(&at, groups, units);
       const double idle = need >= enough && asked < wanted ? (double)wanted / (double)asked : 1;
       const double copies = (double)at.parts[COLUMNS] * (t->staged_count ? (double)at.parts[ROWS] : 1);

@@ -4,6 +4,7 @@
 #include "tools/sinter/tool.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,10 @@ static uint32_t at_once(const tool_session *s, uint32_t jobs) {
 static void *run_jobs(void *user) {
   build_thread *t = user;
   build_work *w = t->work;
-  for (uint32_t at; t->result == SNT_OK && (at = atomic_fetch_add(&w->next, 1)) < w->count;)
+  for (uint32_t at; t->result == SNT_OK && (at = atomic_fetch_add(&w->next, 1)) < w->count;) {
     t->result = snt_exec_run_job(w->exec, w->order[at].job, &t->diag);
+    sched_yield(); /* at a real-time priority a driver's thread that is bound to this processor waits for it */
+  }
   return NULL;
 }
 
