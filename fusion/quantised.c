@@ -28,13 +28,11 @@ static bool is_byte(int32_t dtype) { return dtype == SNT_U8 || dtype == SNT_I8; 
 /* A number, or one of each place along some axes. */
 static bool read_factor(rebuild *r, uint32_t node, factor *f) {
   ir_graph *g = r->to;
+  const int32_t dtype = ir_at(g, node)->type.dtype;
   double number;
   f->rank = 0;
-  if (ir_is_scalar_const(g, node, &number)) return (f->node = ir_add_splat(g, ir_at(g, node)->type.dtype, number)) != 0;
-  if (ir_at(g, node)->op == IR_OP_cast && ir_at(g, ir_arg(g, node, 0))->op == IR_OP_broadcast) {
-    const int32_t dtype = ir_at(g, node)->type.dtype;
-    return read_factor(r, ir_arg(g, node, 0), f) && (f->node = ir_add_cast(g, f->node, dtype)) != 0;
-  }
+  if (ir_is_scalar_const(g, node, &number)) return (f->node = ir_add_splat(g, dtype, number)) != 0;
+  if (ir_at(g, node)->op == IR_OP_cast) node = ir_arg(g, node, 0);
   uint32_t count = ir_at(g, node)->type.rank, from = node;
   const ir_expr *axes = NULL;
   ir_expr dims[SNT_MAX_RANK];
@@ -42,7 +40,7 @@ static bool read_factor(rebuild *r, uint32_t node, factor *f) {
   const ir_tensor type = ir_at(g, from)->type;
   for (uint32_t i = 0; i < count; i++)
     if (type.dims[i] != 1) dims[f->rank] = type.dims[i], f->axes[f->rank++] = axes ? (int32_t)axes[i] : (int32_t)i;
-  f->node = f->rank == type.rank ? from : rebuild_reshape(r, from, f->rank, dims);
+  f->node = ir_add_cast(g, f->rank == type.rank ? from : rebuild_reshape(r, from, f->rank, dims), dtype);
   return f->node != 0;
 }
 
@@ -130,22 +128,21 @@ static uint32_t padded_with(rebuild *r, uint32_t view, const codes *c, uint32_t 
 static uint32_t view_of_bytes(rebuild *r, uint32_t view, const codes *c) {
   ir_graph *g = r->to;
   const ir_node n = *ir_at(g, view);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  ir_expr own[IR_ATTR_COUNT][SNT_MAX_RANK];
+  words_attrs attrs;
   int64_t zero = 0;
+  ir_expr *filled = NULL;
   bool fills = false;
+  words_copy_attrs(g, view, &attrs);
   for (uint32_t i = 0; i < n.attr_count; i++) {
-    const ir_attr *a = &g->attrs.at[n.attrs + i];
-    memcpy(own[i], g->ints.at + a->first, a->count * sizeof **own);
-    attrs[i] = (ir_attr_value){a->key, a->count, own[i]};
-    if (a->key == IR_ATTR_value && own[i][0] != 0) return 0;
-    for (uint32_t k = 0; k < a->count && (a->key == IR_ATTR_low || a->key == IR_ATTR_high); k++) fills |= own[i][k] != 0;
+    const ir_attr_value *a = &attrs.at[i];
+    if (a->key == IR_ATTR_value) filled = attrs.own[i];
+    for (uint32_t k = 0; k < a->count && (a->key == IR_ATTR_low || a->key == IR_ATTR_high); k++) fills |= attrs.own[i][k] != 0;
   }
+  if (filled && *filled != 0) return 0;
   const bool known = !fills || literal_zero(g, c, &zero);
   if (fills && ir_at(g, c->bytes)->type.dtype != SNT_U8 && (!known || zero)) return 0;
-  for (uint32_t i = 0; i < n.attr_count; i++)
-    if (attrs[i].key == IR_ATTR_value) own[i][0] = known ? zero : 0;
-  const uint32_t made = ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs, NULL);
+  if (filled && known) *filled = zero;
+  const uint32_t made = ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs.at, NULL);
   return known || !made ? made : !c->zero.rank ? padded_with(r, view, c, made) : 0;
 }
 
