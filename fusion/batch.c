@@ -284,17 +284,20 @@ static bool join_pair(fusion_context *c, uint32_t at, uint32_t i, uint32_t to, c
   return true;
 }
 
-/* What leaves units idle waits for what it could run beside: a step of few groups moves down to a later one. */
+/* What leaves units idle waits for what it could run beside: a step of few groups moves down to a later one, first of all to one that is short as it is,
+   or as it long: a long one beside a short one leaves a unit to the next long one. */
 static bool join_beside(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
-  for (uint32_t i = at + 1; i < end && i <= at + WINDOW; i++) {
-    const plan_step *a = &p->steps.at[at], *b = &p->steps.at[i];
-    bool done;
-    if (!is_plain(a) || !run_beside(c, a, a) || !is_free_of(p, at, at + 1, i)) return true;
-    if (!is_plain(b) || !run_beside(c, a, b) || fusion_steps_conflict(a, b) || is_forbidden(c, a, b)) continue;
-    if (!join_pair(c, at, i, i, "horizontal", &done)) return false;
-    if (done) return at >= p->steps.count || join_beside(c, at, end - 1); /* another step is in this place now */
-  }
+  const plan_step *a = &p->steps.at[at], *b = a + 1;
+  const bool is_short = is_launch_bound(c, a);
+  for (uint32_t other = 0; is_plain(a) && run_beside(c, a, a) && other < 2; other++, b = a + 1)
+    for (uint32_t i = at + 1; i < end && i <= at + WINDOW && is_free_of(p, at, at + 1, i); i++, b++) {
+      bool done;
+      if ((is_short != is_launch_bound(c, b)) != other) continue;
+      if (!is_plain(b) || !run_beside(c, a, b) || fusion_steps_conflict(a, b) || is_forbidden(c, a, b)) continue;
+      if (!join_pair(c, at, i, i, "horizontal", &done)) return false;
+      if (done) return at >= p->steps.count || join_beside(c, at, end - 1); /* another step is in this place now */
+    }
   return true;
 }
 

@@ -9,11 +9,11 @@
 #include <math.h>
 
 enum { DEPTH = 24, FEWEST_TERMS = 16, MOST_TERMS = 32768, MOST_ZERO = 255 }; /* so many products of less than 2^16 stay within 32 bits */
-enum { ALL = -1 };                                                           /* no axis: one number for all elements */
+enum { NONE = -1 };
 
-typedef struct factor { /* a number of each index along an axis */
-  uint32_t node;        /* rank 0 or 1; 0: none */
-  int32_t axis;         /* of the value; ALL */
+typedef struct factor {       /* a number of each place along some axes */
+  uint32_t node, rank;        /* 0: there is none; of the number of axes */
+  int32_t axes[SNT_MAX_RANK]; /* of the value */
 } factor;
 typedef struct codes {
   uint32_t bytes; /* of the value's shape */
@@ -25,28 +25,22 @@ typedef struct codes {
 
 static bool is_byte(int32_t dtype) { return dtype == SNT_U8 || dtype == SNT_I8; }
 
-/* A number, or one for each index along an axis. */
+/* A number, or one of each place along some axes. */
 static bool read_factor(rebuild *r, uint32_t node, factor *f) {
   ir_graph *g = r->to;
+  const int32_t dtype = ir_at(g, node)->type.dtype;
   double number;
-  f->axis = ALL;
-  if (ir_is_scalar_const(g, node, &number)) return (f->node = ir_add_splat(g, ir_at(g, node)->type.dtype, number)) != 0;
-  if (ir_at(g, node)->op == IR_OP_cast && ir_at(g, ir_arg(g, node, 0))->op == IR_OP_broadcast) {
-    const int32_t dtype = ir_at(g, node)->type.dtype;
-    return read_factor(r, ir_arg(g, node, 0), f) && (f->node = ir_add_cast(g, f->node, dtype)) != 0;
-  }
+  f->rank = 0;
+  if (ir_is_scalar_const(g, node, &number)) return (f->node = ir_add_splat(g, dtype, number)) != 0;
+  if (ir_at(g, node)->op == IR_OP_cast) node = ir_arg(g, node, 0);
   uint32_t count = ir_at(g, node)->type.rank, from = node;
   const ir_expr *axes = NULL;
+  ir_expr dims[SNT_MAX_RANK];
   if (ir_at(g, node)->op == IR_OP_broadcast) axes = ir_attr_ints(g, node, IR_ATTR_axes, &count), from = ir_arg(g, node, 0);
   const ir_tensor type = ir_at(g, from)->type;
-  for (uint32_t i = 0; i < count; i++) {
-    if (type.dims[i] == 1) continue;
-    if (f->axis != ALL) return false;
-    f->axis = axes ? (int32_t)axes[i] : (int32_t)i;
-  }
-  const ir_expr extent = ir_tensor_elements(g->pool, &type);
-  const bool flat = type.rank == (f->axis == ALL ? 0 : 1);
-  f->node = flat ? from : rebuild_reshape(r, from, f->axis == ALL ? 0 : 1, &extent);
+  for (uint32_t i = 0; i < count; i++)
+    if (type.dims[i] != 1) dims[f->rank] = type.dims[i], f->axes[f->rank++] = axes ? (int32_t)axes[i] : (int32_t)i;
+  f->node = ir_add_cast(g, f->rank == type.rank ? from : rebuild_reshape(r, from, f->rank, dims), dtype);
   return f->node != 0;
 }
 
@@ -77,7 +71,7 @@ static bool moves_along(const ir_graph *g, uint32_t view, int32_t axis) {
   return (low && low[axis] != 0) || (steps && steps[axis] != 1);
 }
 
-/* Axis `axis` of an operand in the result of a view; ALL: it is no axis of its own there, or another one. */
+/* Axis `axis` of an operand in the result of a view; NONE: it is no axis of its own there, or another one. */
 static int32_t axis_above(const ir_graph *g, uint32_t view, int32_t axis) {
   const ir_tensor *from = &ir_at(g, ir_arg(g, view, 0))->type, *to = &ir_at(g, view)->type;
   uint32_t count;
@@ -88,14 +82,36 @@ static int32_t axis_above(const ir_graph *g, uint32_t view, int32_t axis) {
     for (int32_t i = 0; i < axis; i++) before = expr_mul(g->pool, before, from->dims[i]);
     for (int32_t i = 0; i < (int32_t)to->rank; own = expr_mul(g->pool, own, to->dims[i++]))
       if (own == before && to->dims[i] == from->dims[axis]) return i;
-    return ALL;
-  default: return to->dims[axis] == from->dims[axis] && !moves_along(g, view, axis) ? axis : ALL;
+    return NONE;
+  default: return to->dims[axis] == from->dims[axis] && !moves_along(g, view, axis) ? axis : NONE;
   }
 }
 
-static bool lift(const ir_graph *g, uint32_t view, factor *f) {
-  if (!f->node || f->axis == ALL) return true;
-  return (f->axis = axis_above(g, view, f->axis)) != ALL;
+/* The part of a factor that a slice takes of its axis i; without that axis where it is one place. */
+static bool take_part(rebuild *r, uint32_t slice, factor *f, uint32_t i) {
+  const ir_graph *g = r->to;
+  uint32_t count;
+  const int32_t axis = f->axes[i];
+  const ir_expr *first = ir_attr_ints(g, slice, IR_ATTR_starts, &count);
+  ir_expr starts[SNT_MAX_RANK] = {0}, dims[SNT_MAX_RANK];
+  if (ir_at(g, slice)->op != IR_OP_slice || moves_along(g, slice, axis)) return false;
+  memcpy(dims, ir_at(g, f->node)->type.dims, sizeof dims);
+  starts[i] = first ? first[axis] : 0, dims[i] = ir_at(g, slice)->type.dims[axis];
+  f->node = rebuild_slice(r, f->node, f->rank, starts, dims, NULL);
+  if (dims[i] != 1) return f->node != 0;
+  for (f->rank--; i < f->rank; i++) f->axes[i] = f->axes[i + 1], dims[i] = dims[i + 1];
+  return (f->node = rebuild_reshape(r, f->node, f->rank, dims)) != 0;
+}
+
+static bool lift(rebuild *r, uint32_t view, codes *c) {
+  factor *const factors[] = {&c->zero, &c->scale};
+  for (uint32_t k = 0; k < IR_COUNT(factors); k++)
+    for (uint32_t i = factors[k]->rank; i-- > 0;) {
+      const int32_t above = axis_above(r->to, view, factors[k]->axes[i]);
+      if (above != NONE) factors[k]->axes[i] = above;
+      else if (!take_part(r, view, factors[k], i)) return false;
+    }
+  return true;
 }
 
 /* What a zero is in bytes. */
@@ -112,23 +128,22 @@ static uint32_t padded_with(rebuild *r, uint32_t view, const codes *c, uint32_t 
 static uint32_t view_of_bytes(rebuild *r, uint32_t view, const codes *c) {
   ir_graph *g = r->to;
   const ir_node n = *ir_at(g, view);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  ir_expr own[IR_ATTR_COUNT][SNT_MAX_RANK];
+  words_attrs attrs;
   int64_t zero = 0;
+  ir_expr *filled = NULL;
   bool fills = false;
+  words_copy_attrs(g, view, &attrs);
   for (uint32_t i = 0; i < n.attr_count; i++) {
-    const ir_attr *a = &g->attrs.at[n.attrs + i];
-    memcpy(own[i], g->ints.at + a->first, a->count * sizeof **own);
-    attrs[i] = (ir_attr_value){a->key, a->count, own[i]};
-    if (a->key == IR_ATTR_value && own[i][0] != 0) return 0;
-    for (uint32_t k = 0; k < a->count && (a->key == IR_ATTR_low || a->key == IR_ATTR_high); k++) fills |= own[i][k] != 0;
+    const ir_attr_value *a = &attrs.at[i];
+    if (a->key == IR_ATTR_value) filled = attrs.own[i];
+    for (uint32_t k = 0; k < a->count && (a->key == IR_ATTR_low || a->key == IR_ATTR_high); k++) fills |= attrs.own[i][k] != 0;
   }
+  if (filled && *filled != 0) return 0;
   const bool known = !fills || literal_zero(g, c, &zero);
   if (fills && ir_at(g, c->bytes)->type.dtype != SNT_U8 && (!known || zero)) return 0;
-  for (uint32_t i = 0; i < n.attr_count; i++)
-    if (attrs[i].key == IR_ATTR_value) own[i][0] = known ? zero : 0;
-  const uint32_t made = ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs, NULL);
-  return known || !made ? made : c->zero.axis == ALL ? padded_with(r, view, c, made) : 0;
+  if (filled && known) *filled = zero;
+  const uint32_t made = ir_add_node(g, (ir_op)n.op, 1, &c->bytes, n.attr_count, attrs.at, NULL);
+  return known || !made ? made : !c->zero.rank ? padded_with(r, view, c, made) : 0;
 }
 
 /* A zero that is known when it runs, around the bytes: chosen where a padding of ones has none. */
@@ -165,7 +180,7 @@ static bool read_codes(rebuild *r, uint32_t node, code_form form, uint32_t depth
   if (!depth || !ir_at(g, node)->arity) return false;
   const uint32_t first = ir_arg(g, node, 0);
   if (op == IR_OP_cast && is_byte(ir_at(g, first)->type.dtype) && (dtype == SNT_F32 || dtype == SNT_I32 || dtype == SNT_I16)) {
-    *c = (codes){.bytes = first, .zero.axis = ALL, .scale.axis = ALL};
+    *c = (codes){.bytes = first};
     if (!is_constant(g, first)) as_unsigned(r, c);
     return c->bytes != 0;
   }
@@ -177,7 +192,7 @@ static bool read_codes(rebuild *r, uint32_t node, code_form form, uint32_t depth
     for (uint32_t side = 0; side < 2; side++)
       if (read_codes(r, ir_arg(g, node, side), LESS_ZERO, depth - 1, c)) return read_factor(r, ir_arg(g, node, 1 - side), &c->scale);
   if (!fusion_only_moves(g, node) || op == IR_OP_broadcast || !read_codes(r, first, form, depth - 1, c)) return false;
-  if (!lift(g, node, &c->zero) || !lift(g, node, &c->scale)) return false;
+  if (!lift(r, node, c)) return false;
   c->bytes = view_of_bytes(r, node, c);
   return c->bytes != 0;
 }
@@ -195,6 +210,15 @@ typedef struct product {
 } product;
 
 static bool is_kept(const product *p, ir_expr label) { return fusion_find_label(p->out, p->out_rank, label) >= 0; }
+
+/* No zero point and no scale of a place along what is summed. */
+static bool are_beside_results(const product *p, uint32_t side, const codes *c) {
+  const factor *const factors[] = {&c->zero, &c->scale};
+  for (uint32_t k = 0; k < IR_COUNT(factors); k++)
+    for (uint32_t i = 0; i < factors[k]->rank; i++)
+      if (!is_kept(p, p->labels[side][factors[k]->axes[i]])) return false;
+  return true;
+}
 
 static bool read_terms(product *p) {
   const ir_tensor *t = &ir_at(p->r->to, p->side[1].bytes)->type;
@@ -220,9 +244,7 @@ static bool find_sides(product *p) {
     const uint32_t o = i ? w : 1 - w;
     p->side[i] = read[o];
     p->labels[i] = ir_attr_ints(r->from, r->node, keys[o], &p->rank[i]);
-    const int32_t axes[] = {read[o].zero.node ? read[o].zero.axis : ALL, read[o].scale.node ? read[o].scale.axis : ALL};
-    for (uint32_t k = 0; k < IR_COUNT(axes); k++)
-      if (axes[k] != ALL && !is_kept(p, p->labels[i][axes[k]])) return false;
+    if (!are_beside_results(p, i, &read[o])) return false;
   }
   if (!fusion_show(r->to, p->side[1].bytes, &p->weights)) return false;
   return (p->weights.data = ir_const_data(r->to, p->weights.constant)) != NULL;
@@ -290,7 +312,9 @@ static uint32_t spread(product *p, uint32_t value, uint32_t rank, const ir_expr 
 }
 
 static uint32_t spread_factor(product *p, uint32_t side, const factor *f, uint32_t node) {
-  return f->axis == ALL ? node : spread(p, node, 1, &p->labels[side][f->axis]);
+  ir_expr labels[SNT_MAX_RANK];
+  for (uint32_t k = 0; k < f->rank; k++) labels[k] = p->labels[side][f->axes[k]];
+  return spread(p, node, f->rank, labels);
 }
 
 static uint32_t contract_of(product *p, uint32_t a, uint32_t w, uint32_t w_rank, const ir_expr *w_labels, uint32_t out_rank,
@@ -374,7 +398,7 @@ static uint32_t scaled(product *p, uint32_t value) {
   ir_graph *g = p->r->to;
   factor f[2] = {p->side[0].scale, p->side[1].scale};
   for (uint32_t side = 0; side < 2; side++)
-    if (f[side].node && f[side].axis == ALL && f[1 - side].node)
+    if (f[side].node && !f[side].rank && f[1 - side].node)
       f[1 - side].node = ir_add2(g, IR_OP_mul, f[1 - side].node, f[side].node), f[side].node = 0;
   for (uint32_t side = 0; side < 2; side++)
     if (f[side].node && value) value = ir_add2(g, IR_OP_mul, value, spread_factor(p, side, &f[side], f[side].node));

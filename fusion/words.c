@@ -99,20 +99,28 @@ bool words_lie_ready(const ir_graph *g, uint32_t node, uint32_t axis) {
 
 /* ---- the operands ---- */
 
+void words_copy_attrs(const ir_graph *g, uint32_t view, words_attrs *to) {
+  const ir_node *n = ir_at(g, view);
+  for (uint32_t i = 0; i < n->attr_count; i++) {
+    const ir_attr *a = &g->attrs.at[n->attrs + i];
+    memcpy(to->own[i], g->ints.at + a->first, a->count * sizeof **to->own);
+    to->at[i] = (ir_attr_value){a->key, a->count, to->own[i]};
+  }
+}
+
 /* The view of words that the view of bytes is. */
 static uint32_t view_of_words(rebuild *r, uint32_t view, uint32_t axis, uint32_t words) {
   ir_graph *g = r->to;
   const ir_node n = *ir_at(g, view);
-  ir_attr_value attrs[IR_ATTR_COUNT];
-  ir_expr own[IR_ATTR_COUNT][SNT_MAX_RANK];
+  words_attrs attrs;
+  words_copy_attrs(g, view, &attrs);
   for (uint32_t i = 0; i < n.attr_count; i++) {
-    const ir_attr *a = &g->attrs.at[n.attrs + i];
-    memcpy(own[i], g->ints.at + a->first, a->count * sizeof **own);
-    attrs[i] = (ir_attr_value){a->key, a->count, own[i]};
-    if (a->key == IR_ATTR_value) own[i][0] = (int32_t)((uint32_t)(own[i][0] & 255) * 0x01010101u);
-    if (a->key == IR_ATTR_sizes || a->key == IR_ATTR_shape) own[i][axis] = words_in(g, own[i][axis]);
+    ir_expr *own = attrs.own[i];
+    const ir_attr_key key = attrs.at[i].key;
+    if (key == IR_ATTR_value) *own = (int32_t)((uint32_t)(*own & 255) * 0x01010101u);
+    if (key == IR_ATTR_sizes || key == IR_ATTR_shape) own[axis] = words_in(g, own[axis]);
   }
-  return ir_add_node(g, (ir_op)n.op, 1, &words, n.attr_count, attrs, NULL);
+  return ir_add_node(g, (ir_op)n.op, 1, &words, n.attr_count, attrs.at, NULL);
 }
 
 /* The bytes as words may be read of them: the axis last, filled up with zeros; a copy, where they are not stored so. */

@@ -8,6 +8,13 @@ typedef struct words_labels { /* of an operand of a contraction, and of its resu
   uint32_t rank, out_rank;
 } words_labels;
 
+/* The attributes of a view, to be made another's. */
+typedef struct words_attrs {
+  ir_attr_value at[IR_ATTR_COUNT];
+  ir_expr own[IR_ATTR_COUNT][SNT_MAX_RANK];
+} words_attrs;
+void words_copy_attrs(const ir_graph *, uint32_t view, words_attrs *);
+
 bool words_are_wanted(const fusion_context *);
 /* Of a product with this varying operand. */
 bool words_pay(const fusion_context *, const ir_graph *, uint32_t varying);

@@ -13,6 +13,7 @@ my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu'), wide => put('wide.
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
                branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                ported => put('ported.profile', "base = pocl\nname = ported\nlanes = 16\nregisters = 32\nport_lanes = 8\n"),
+               words => put('words.profile', "base = pocl\nname = words\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n"),
                greedy => put('greedy.profile', "base = pocl\nname = greedy\nleast_saving = 1e9 ns\n"));
 
 # Microseconds of all kernels, and how many there are.
@@ -33,6 +34,10 @@ sub picked { # places of a table of so many parts, which an output is, too
     ", axis=0\n  %f: f32[" . 400 * $parts . "] = reshape %c\n  %y = gather %f, %i, axis=0\n  return y=%y\n}\n";
 }
 sub pooled { my ($of, $made, $fused) = @_; return "graph \@g(%x: f32[256,256]) {\n$made  %w = window %$of, axis=0, size=[3,3], low=[1,1], high=[1,1]\n  %y = reduce.sum %w, axes=[2,3]\n$fused  return y=%y\n}\n" }
+sub both_directions { # a rounded LSTM, whose directions are two long kernels of one group, with a short one between them
+  my $weights = sub { my ($name, $seed) = @_; return "  %$name: i8[2,2048,512] = const uniform seed=$seed scale=100\n  %${name}f = cast %$name, dtype=f32\n  %${name}s = mul %${name}f, 0.001\n" };
+  return "graph \@g(%x: f32[32,1,512]) {\n" . $weights->('w', 1) . $weights->('r', 2) . "  %y, %h, %c = lstm %x, %ws, %rs, quantize\n  return y=%y\n}\n";
+}
 sub row_sums { my ($rows, $terms) = @_; return "graph \@g(%x: f32[$rows,$terms]) {\n  %y = reduce.sum %x, axes=[1]\n  return y=%y\n}\n" }
 sub dequantised { my ($value) = @_; return "  %f$value = cast %$value, dtype=f32\n  %o$value = sub %f$value, 8.0\n  %p$value = linear %x, %o$value\n" }
 sub followed { my ($by) = @_; return "graph \@g(%x: f32[512,64], %w: f32[64,512]) {\n  %a = matmul %x, %w\n$by}\n" }
@@ -228,6 +233,8 @@ is($kernels, 1, 'and none where they are not');
 is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
 (undef, $kernels) = price(read_both_ways(), 'branching');
 is($kernels, 2, 'not where their workgroups may differ');
+my ($us) = price(both_directions(), 'words');
+cmp_ok($us, '<', 1200, "two long kernels of a group each are one launch, a short one between them is not beside the first ($us us, 1600)");
 my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
 my $early = grep { 2 * $_ < $all } @first;
 ok(@first > 1 && @first < $all && abs(2 * $early - @first) <= 1, sprintf 'half of the groups of a batch have half of either part: %d of %d, in all %d', $early, scalar @first, $all);

@@ -49,11 +49,22 @@ sub conv { # of codes behind an operator, so that layout puts channels last
     ($zero =~ /^%/ ? "  %zz = cast $zero, dtype=i16\n  %a = sub %xw, %zz\n" : "  %a = sub %xw, $zero\n") .
     "  %b = cast %q, dtype=i16\n  %y = conv %a, %b, pads=[1,1,1,1], groups=$groups, dtype=i32$more\n  return y=%y\n}\n";
 }
+sub layers { # weights of two layers that are one constant, with zero points and scales of theirs
+  my ($scales, $axes) = @_;
+  return "graph \@l(%x: u8[24,64]) {\n" . activations(100) . "  %q: u8[2,64,40] = const [" . weights(2 * 64 * 40, 0, 256) . "]\n  %z: f32[2] = const [128.0, 117.0]\n" .
+    "  %s: f32[$scales] = const normal seed=5 scale=0.01\n  %g = cast %q, dtype=f32\n  %o2 = broadcast %z, axes=[0], shape=[2,64,40]\n  %h = sub %g, %o2\n" .
+    "  %t = broadcast %s, axes=[$axes], shape=[2,64,40]\n  %w = mul %h, %t\n" .
+    join('', map { "  %p$_ = slice %w, starts=[$_,0,0], sizes=[1,64,40]\n  %w$_ = reshape %p$_, shape=[64,40]\n  %y$_ = matmul %d, %w$_\n" } 0, 1) . "  return y=%y0, z=%y1\n}\n";
+}
+sub recurrence { # three steps in both directions
+  my $weights = sub { my ($name, $in) = @_; return "  %$name: i8[2,160,$in] = const [" . weights(320 * $in, -127, 255) . "]\n  %${name}f = cast %$name, dtype=f32\n  %${name}s = mul %${name}f, 0.002\n" };
+  return "graph \@r(%x: f32[3,2,64]) {\n" . $weights->('w', 64) . $weights->('r', 40) . "  %y, %h, %c = lstm %x, %ws, %rs, quantize\n  return y=%y, c=%c\n}\n";
+}
 my @cases = ( # name, contractions of words, what it is, text
   ['unsigned', 1, 'unsigned codes, signed weights, a scale a column', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0)],
   ['signed', 1, 'signed codes', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0)],
   ['middle', 1, 'unsigned weights around 128', linear('u8', 0, 24, 64, 40, 'u8', 0, 256, 128)],
-  ['uneven', 2, 'unsigned weights around 117: the sums of the rows, too', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 117)],
+  ['uneven', 2, 'unsigned weights around 117: the sums of the rows are of both', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 117)],
   ['none', 2, 'unsigned weights without a zero point', linear('u8', 9, 24, 64, 40, 'u8', 0, 256, 0) =~ s/  %h = sub %g, 0.0\n//r =~ s/mul %h/mul %g/r],
   ['bare', 1, 'signed codes without one', linear('i8', 3, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %o = sub %f, 3.0\n//r =~ s/mul %o/mul %f/r],
   ['turned', 0, 'columns turned round below their scales: as they are', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/  %m = matmul %d, %w/  %back = slice %w, starts=[0,39], sizes=[64,40], steps=[1,-1]\n  %m = matmul %d, %back/r],
@@ -70,6 +81,9 @@ my @cases = ( # name, contractions of words, what it is, text
   ['colours', 1, 'three channels are a word', conv(3, 24, 1, 7, '')],
   ['two', 0, 'two are not', conv(2, 24, 1, 7, '')],
   ['short', 0, 'too few terms', linear('u8', 100, 24, 12, 40, 'i8', -127, 255, 0)],
+  ['layers', 3, 'a part of weights, with a zero point and a scale of its own: the sums of the rows are of both', layers(2, 0)],
+  ['columns', 3, 'a scale of each of its columns', layers('2,40', '0,2')],
+  ['recurrence', 6, 'an LSTM whose inputs and states are rounded: a product of each direction, and of each step behind the first', recurrence()],
   ['mean', 0, 'what is taken off is no whole number', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/100\.0/100.5/r],
 );
 my $words = profile('opencl');

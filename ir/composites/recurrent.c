@@ -99,17 +99,20 @@ static uint32_t limited(composite_call *c, uint32_t x) {
   return bound > 0 ? step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, x, -bound), bound) : x;
 }
 
-/* What a product with codes reads of v: the 256 numbers between its least and its greatest value, or 0; all zeros have no step. */
+/* What a product with codes reads of v: the 256 numbers between its least and its greatest value, or 0; all zeros have no step. They stay bytes times a
+   scale, so that products with weights that are so, too, may be of bytes. */
 static uint32_t factor(composite_call *c, uint32_t v) {
   if (!v || !call_has(c, IR_PARAM_quantize)) return v;
   const uint32_t all = (1u << type_of(c, v)->rank) - 1;
   const uint32_t low = step_2n(c, IR_OP_min, step_reduce(c, IR_OP_reduce_min, v, all, false), 0);
   const uint32_t high = step_2n(c, IR_OP_max, step_reduce(c, IR_OP_reduce_max, v, all, false), 0);
   const uint32_t scale = step_2n(c, IR_OP_max, step_2n(c, IR_OP_div, step_2(c, IR_OP_sub, high, low), 255), FLT_MIN);
-  const uint32_t zero = step_1(c, IR_OP_round, step_1(c, IR_OP_neg, step_2(c, IR_OP_div, low, scale)));
-  const uint32_t places = step_2(c, IR_OP_add, step_1(c, IR_OP_round, step_2(c, IR_OP_div, v, scale)), zero);
-  const uint32_t codes = step_2n(c, IR_OP_min, step_2n(c, IR_OP_max, places, 0), 255);
-  return mul(c, step_2(c, IR_OP_sub, codes, zero), scale);
+  const uint32_t zero = step_cast(c, step_1(c, IR_OP_round, step_1(c, IR_OP_neg, step_2(c, IR_OP_div, low, scale))), SNT_U8);
+  composite_call inner = {.g = c->g, .info = c->info, .arg_count = 3, .args = {v, scale, zero}};
+  build_quantize(&inner);
+  inner.args[0] = inner.results[0];
+  build_dequantize(&inner);
+  return inner.results[0];
 }
 
 /* state [batch, hidden] times rows `gate` .. of r */
