@@ -42,7 +42,7 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
     own /= at_least(rate, 1e-3);
     if (s->accesses > s->bytes) own += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
     times += own;
-    if (s->alone) *alone += own;
+    *alone += s->alone * own;
   }
   *bytes = total;
   return times;

@@ -9,8 +9,8 @@ typedef struct cost_stream {
   double bytes;       /* distinct bytes touched */
   double accesses;    /* bytes accessed in all, repeats included */
   double reuse_bytes; /* footprint between two touches of the same element; decides which cache serves the repeats */
+  double alone;       /* the share of it during which nothing is computed */
   bool write, strided;
-  bool alone; /* nothing is computed meanwhile */
 } cost_stream;
 enum { COST_MAX_STREAMS = 64 };
 typedef struct cost_work {
