@@ -9,8 +9,8 @@ typedef struct cost_stream {
   double bytes;       /* distinct bytes touched */
   double accesses;    /* bytes accessed in all, repeats included */
   double reuse_bytes; /* footprint between two touches of the same element; decides which cache serves the repeats */
-  double alone;       /* the share of it during which nothing is computed */
   bool write, strided;
+  bool alone; /* nothing is computed meanwhile */
 } cost_stream;
 enum { COST_MAX_STREAMS = 64 };
 typedef struct cost_work {
@@ -21,6 +21,7 @@ typedef struct cost_work {
   double recompute_cycles;          /* of all these: for elements that are computed more than once; nothing is priced by it */
   double live_registers;            /* proxy: values live at once */
   double spilled;                   /* values of an item that are stored and loaded again for want of registers */
+  double waited;                    /* share of what computing and traffic hide of each other elsewhere that they do not here */
   double barriers, groups;
   uint32_t stream_count;
   cost_stream streams[COST_MAX_STREAMS];

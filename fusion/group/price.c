@@ -436,38 +436,37 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, doub
 }
 
 /* Rows that lie powers of two apart meet in few sets of the near cache, where no line stays that is asked for ahead; transcendental functions fill the
-   window in which others would be met. So of rows whose exp is stored and summed down columns, 1, 2, 4 and 8 KB apart, a quarter, half and all of the
-   traffic is waited for (PoCL on a Xeon); 4160 bytes apart none. */
-static double waited_down(const fusion_context *c, const fusion_group *group, double apart) {
+   window in which others would be met. Of exp stored and summed down columns, rows 1, 2, 4 and 8 KB apart, a quarter, half and all of the shorter of
+   computing and traffic is not hidden, 4160 bytes apart nothing (PoCL on a Xeon); more arrays than these two crowd each other. */
+static double waited_down(const fusion_context *c, const fusion_group *group, double apart, uint32_t arrays) {
   enum { WAY = 4096 }; /* bytes: as many as all sets have lines of one way */
   const uint32_t bytes = apart < UINT32_MAX ? (uint32_t)apart : WAY, met = bytes & (0 - bytes);
   if (met < CONTRACT_FAR_APART || !schedule_has_dear(c->graph, group)) return 0;
-  return fmin(1, (double)met / WAY);
+  return fmin(1, 0.5 * arrays * met / WAY);
 }
 
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
   const double apart = terms_apart(c, group), full = apart > 0 ? elements_of(c, ir_arg(c->graph, group->hero, 0)) : 0;
-  const double alone = waited_down(c, group, apart);
+  uint32_t arrays = 0;
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
-    cost_stream *s = &w->streams[w->stream_count];
+    const cost_stream *s = &w->streams[w->stream_count];
     const double narrow = c->has_narrow ? fusion_narrow_cycles(c, group->inputs[i], false) : 0;
     w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
-    if (elements_of(c, group->inputs[i]) >= full) s->alone = alone;
+    arrays += elements_of(c, group->inputs[i]) >= full;
     if (narrow > 0) w->extra_cycles += narrow * elements_read(c, group, group->inputs[i], s);
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const double across = stores_across(c, group, group->outputs[i]);
     const bool down = apart > 0 && elements_of(c, group->outputs[i]) >= full;
+    arrays += down;
     w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes,
-                                                  .accesses = bytes,
-                                                  .alone = down ? alone : 0,
-                                                  .write = true,
-                                                  .strided = across > 0 || (down && stores_down(c, group, apart))};
+    w->streams[w->stream_count++] = (cost_stream){
+        .bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 || (down && stores_down(c, group, apart))};
     if (c->has_narrow) w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i], true) * elements_of(c, group->outputs[i]);
   }
+  w->waited = waited_down(c, group, apart, arrays);
 }
 
 /* Work-items, or lanes of a processor, that can be busy: a reduction is shared out over its operand, a row kernel gives each row to one workgroup. */
