@@ -437,11 +437,12 @@ static bool stores_down(const fusion_context *c, const fusion_group *group, doub
 
 /* Rows that lie powers of two apart meet in few sets of the near cache, where no line stays that is asked for ahead; transcendental functions fill the
    window in which others would be met. Of exp stored and summed down columns, rows 1, 2, 4 and 8 KB apart, a quarter, half and all of the shorter of
-   computing and traffic is not hidden, 4160 bytes apart nothing (PoCL on a Xeon); more arrays than these two crowd each other. */
+   computing and traffic is not hidden, 4160 bytes apart nothing (PoCL on a Xeon); more arrays than these two crowd each other. Of narrower vectors, which
+   pass a line by twice, the least times of one kernel stay the better ones. */
 static double waited_down(const fusion_context *c, const fusion_group *group, double apart, uint32_t arrays) {
   enum { WAY = 4096 }; /* bytes: as many as all sets have lines of one way */
   const uint32_t bytes = apart < UINT32_MAX ? (uint32_t)apart : WAY, met = bytes & (0 - bytes);
-  if (met < CONTRACT_FAR_APART || !schedule_has_dear(c->graph, group)) return 0;
+  if (c->options->profile->lanes * sizeof(float) < FUSION_LINE || met < CONTRACT_FAR_APART || !schedule_has_dear(c->graph, group)) return 0;
   return fmin(1, 0.5 * arrays * met / WAY);
 }
 
