@@ -100,8 +100,9 @@ static double compute_time(const cost_profile *p, const cost_work *w) {
 }
 
 /* Overlap is not perfect, and where loads and stores are themselves computed there is none. */
-static double add_overlapped(const cost_profile *p, double a, double b) {
-  return p->launch_ns + (a > b ? a + (1 - p->overlap) * b : b + (1 - p->overlap) * a);
+static double add_overlapped(const cost_profile *p, double waited, double a, double b) {
+  const double seen = 1 - p->overlap * (1 - waited);
+  return p->launch_ns + (a > b ? a + seen * b : b + seen * a);
 }
 
 void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) {
@@ -111,10 +112,10 @@ void cost_kernel(const cost_profile *p, const cost_work *w, cost_estimate *out) 
   out->compute_ns = compute_time(p, w);
   if (w->spilled > 0)
     out->spill_ns = w->spilled * p->spill_cycles * w->items / at_least(p->lanes, 1) / (at_least(p->ghz, 1e-3) * at_least(p->units, 1));
-  out->ns = add_overlapped(p, out->memory_ns - alone, out->compute_ns) + alone + out->spill_ns + w->barriers * p->barrier_ns;
+  out->ns = add_overlapped(p, w->waited, out->memory_ns - alone, out->compute_ns) + alone + out->spill_ns + w->barriers * p->barrier_ns;
 }
 
 double cost_of_both(const cost_profile *p, const cost_estimate *a, const cost_estimate *b, double bytes_less) {
   const double memory = a->memory_ns + b->memory_ns, bytes = at_least(a->bytes + b->bytes, 1);
-  return add_overlapped(p, memory * at_least(1 - bytes_less / bytes, 0), a->compute_ns + b->compute_ns) + a->spill_ns + b->spill_ns;
+  return add_overlapped(p, 0, memory * at_least(1 - bytes_less / bytes, 0), a->compute_ns + b->compute_ns) + a->spill_ns + b->spill_ns;
 }

@@ -21,6 +21,7 @@ typedef struct cost_work {
   double recompute_cycles;          /* of all these: for elements that are computed more than once; nothing is priced by it */
   double live_registers;            /* proxy: values live at once */
   double spilled;                   /* values of an item that are stored and loaded again for want of registers */
+  double waited;                    /* share of what computing and traffic hide of each other elsewhere that they do not here */
   double barriers, groups;
   uint32_t stream_count;
   cost_stream streams[COST_MAX_STREAMS];

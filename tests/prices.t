@@ -85,6 +85,8 @@ sub heads { my ($queries, $type) = @_; return "graph \@g(%q: $type\[12,$queries,
 sub bordered { my ($before) = @_; return "graph \@g(%x: u8[1,64,28,28]) {\n  %w: f32[64,64,3,3] = const normal seed=1 scale=0.1\n  %a = cast %x, dtype=f32\n  %b = $before\n  %y = conv %b, %w, pads=[1,1,1,1]\n  must_fuse %a, %y\n  must_fuse %b, %y\n  return y=%y\n}\n" }
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
+sub stored_down { my ($op, $columns) = @_; return "graph \@g(%x: f32[256,$columns]) {\n  %b = $op %x\n  %s = reduce.sum %b, axes=[0]\n  return b=%b, s=%s\n}\n" }
+
 sub both_ways { # a row's sum of what is also read turned
   my ($turned) = @_;
   return <<"END";
@@ -213,6 +215,11 @@ for my $profile ('pocl', 'lavapipe') {
   is($kernels, 2, "what is gathered at two places is not computed at both, $profile");
   (undef, $kernels) = price(gathered('x'), $profile);
   is($kernels, 1, 'at one it is');
+}
+for my $case (['exp', 1024, 2], ['exp', 1040, 1], ['exp', 256, 1], ['neg', 1024, 1]) {
+  my ($op, $columns, $count) = @$case;
+  (undef, $kernels) = price(stored_down($op, $columns), 'wide');
+  is($kernels, $count, "$op of rows of $columns, and their sums down columns: " . ($count == 2 ? 'they meet in one set of the near cache' : 'one kernel'));
 }
 my ($copied) = price(bordered('sub %a, 120.0'), 'pocl');
 my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*\n/  barrier %b\n/r, 'pocl');
