@@ -6,21 +6,29 @@
 #include "fusion/image.h"
 #include "fusion/schedules.h"
 
+/* Where the element of the hero in that row and column lies of an output. One of another shape has it by the element's number (then there is one box), or, if
+   it has more elements, as a state of which one row is set, where the way from the hero leads. */
+static map_access place_of(emit *e, const loop_job *job, uint32_t node, ir_expr column) {
+  const schedule_space *space = &job->box->space;
+  const uint32_t hero = job->group->hero;
+  const ir_tensor *t = &ir_at(e->g, node)->type;
+  if (ir_same_shape(t, &ir_at(e->g, hero)->type)) return schedule_at(e->x, space, job->row, column);
+  if (e->c->facts[node].count == e->c->facts[hero].count) {
+    schedule_space own = *space;
+    schedule_space_init(e->c, &own, t, 0);
+    return schedule_at(e->x, &own, 0, expr_add(e->x, expr_mul(e->x, job->row, space->columns), column));
+  }
+  map_access at = schedule_at(e->x, space, job->row, column);
+  if (!fusion_forward_within(e->c, job->group, hero, node, &at)) e->failed_node = node;
+  return at;
+}
+
 static void store_outputs(emit *e, void *user, ir_expr column) {
   const loop_job *job = user;
-  const schedule_space *space = &job->box->space;
   const uint32_t first = e->k->insts.count;
   for (uint32_t i = 0; i < job->group->output_count; i++) {
     const uint32_t node = job->group->outputs[i];
-    const ir_tensor *t = &ir_at(e->g, node)->type;
-    schedule_space own = *space;
-    ir_expr row = job->row, at_column = column;
-    if (!ir_same_shape(t, &ir_at(e->g, job->group->hero)->type)) { /* another shape: by the element's number; then there is one box */
-      schedule_space_init(e->c, &own, t, 0);
-      at_column = expr_add(e->x, expr_mul(e->x, row, space->columns), column);
-      row = 0;
-    }
-    const map_access at = schedule_at(e->x, &own, row, at_column);
+    const map_access at = place_of(e, job, node, column);
     emit_store_node(e, node, &at, emit_value(e, node, &at));
   }
   if (e->lanes > 1 && schedule_is_explicit(e->c)) emit_fetch_ahead(e, first, 1, 0);
