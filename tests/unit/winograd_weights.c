@@ -1,9 +1,8 @@
-/* Weights of Winograd's products against the formula, one at a time: outputs that fill no block, taps in order and not, floats and halves, unaligned;
+/* Weights of Winograd's products against the formula, one at a time: outputs that fill no block, taps in order and not, floats and halves;
    and the tool's host memory, which keeps what it is given back. */
 #include "fusion/winograd.h"
 #include "tests/tap.h"
 #include "tools/host/host.h"
-#include <stdlib.h>
 
 enum { CHANNELS = 5, OUTPUTS = 37, WEIGHTS = 9 * CHANNELS * OUTPUTS, POINTS = WINOGRAD_TILE * WINOGRAD_TILE };
 
@@ -21,9 +20,8 @@ static float expected(const winograd_weights *w, const void *from, uint32_t i, u
 }
 
 static void check_weights(const char *what, const winograd_form *f, int32_t dtype, const int64_t stride[4]) {
-  static uint8_t bytes[WEIGHTS * sizeof(float) + 1];
+  static float from[WEIGHTS];
   static float made[POINTS * CHANNELS * OUTPUTS + 1];
-  uint8_t *from = bytes + 1; /* as a file may have it */
   for (uint32_t i = 0; i < WEIGHTS; i++) ir_dtype_store(dtype, from, i, (double)(int)(i * 7919 % 2001 - 1000) / 512);
   winograd_weights w = {.form = f, .channels = CHANNELS, .outputs = OUTPUTS, .dtype = dtype};
   memcpy(w.stride, stride, sizeof w.stride);
