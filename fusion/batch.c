@@ -284,8 +284,8 @@ static bool join_pair(fusion_context *c, uint32_t at, uint32_t i, uint32_t to, c
   return true;
 }
 
-/* What leaves units idle waits for what it could run beside: a step of few groups moves down to a later one, first of all to one that is short as it is,
-   or as it long: a long one beside a short one leaves a unit to the next long one. */
+/* What leaves units idle waits for what it could run beside: a step of few groups moves down to a later one, first of all to one that is as short
+   or as long: a long one beside a short one leaves a unit to the next long one. */
 static bool join_beside(fusion_context *c, uint32_t at, uint32_t end) {
   const ir_plan *p = c->plan;
   const plan_step *a = &p->steps.at[at], *b = a + 1;

@@ -132,9 +132,8 @@ static void query_caps(const vk_features *features, const VkPhysicalDeviceSubgro
   caps->subgroups = (subgroups->supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (subgroups->supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT);
   caps->subgroup_arithmetic = caps->subgroups && (subgroups->supportedOperations & arithmetic) == arithmetic;
-  if (!cpu)
-    caps->exact_div = caps->exact_sqrt =
-        false; /* 2.5 ULP is all that Vulkan promises; a processor's own are known to its driver's profile */
+  /* 2.5 ULP is all that Vulkan promises; how a processor divides its driver's profile knows. */
+  if (!cpu) caps->exact_div = caps->exact_sqrt = false;
   caps->prefetch = caps->stream = caps->async_copy = caps->atomics_f32 = caps->keeps_math = false;
   caps->texel = caps->images = caps->nan_unsafe = true;
   caps->oob_zero = core->robustBufferAccess; /* outside: zero or something else of the buffer; whoever reads there selects afterwards */

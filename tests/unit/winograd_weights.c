@@ -1,5 +1,5 @@
-/* Weights of Winograd's products against the formula, one at a time: outputs that fill no block, taps in order and not, floats and halves;
-   and the tool's host memory, which keeps what it is given back. */
+/* Weights of Winograd's products against the formula, one at a time: outputs that fill no block, taps in order and not,
+   floats and halves. */
 #include "fusion/winograd.h"
 #include "tests/tap.h"
 #include "tools/host/host.h"
@@ -41,24 +41,6 @@ static void check_weights(const char *what, const winograd_form *f, int32_t dtyp
   tap_ok(same && *at == 42, "F(%u, 3), %s: the formula's bits, and nothing behind them", f->results, what);
 }
 
-/* A block given back comes again for as much or less; two never share one. */
-static void check_memory(void) {
-  enum { MB = 1 << 20 };
-  const snt_host_alloc host = host_allocator();
-  uint8_t *first = host.acquire(host.user, 12 * MB, 64, 0);
-  if (!tap_ok(first != NULL, "twelve megabytes")) return;
-  memset(first, 1, 12 * MB);
-  host.release(host.user, first, 12 * MB, 64);
-  uint8_t *large = host.acquire(host.user, 40 * MB, 64, 0), *again = host.acquire(host.user, 7 * MB, 64, 0);
-  tap_ok(large && large != first, "more is not what was given back");
-  tap_ok(again == first, "less is");
-  uint8_t *other = host.acquire(host.user, 7 * MB, 64, 0);
-  tap_ok(other && other != again, "a second one is another");
-  if (large) memset(large, 2, 40 * MB), host.release(host.user, large, 40 * MB, 64);
-  if (again) memset(again, 3, 7 * MB), host.release(host.user, again, 7 * MB, 64);
-  if (other) memset(other, 4, 7 * MB), host.release(host.user, other, 7 * MB, 64);
-}
-
 int main(void) {
   static const int64_t in_order[4] = {9 * CHANNELS, 9, 3, 1}, last_first[4] = {1, OUTPUTS, OUTPUTS * CHANNELS, 3 * OUTPUTS * CHANNELS};
   for (uint32_t i = 0; i < WINOGRAD_FORMS; i++) {
@@ -66,6 +48,5 @@ int main(void) {
     check_weights("halves", &winograd_forms[i], SNT_F16, in_order);
     check_weights("outputs beside each other", &winograd_forms[i], SNT_F32, last_first);
   }
-  check_memory();
   return tap_done();
 }
