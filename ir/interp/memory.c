@@ -201,6 +201,12 @@ bool kvm_run_load(kvm *vm, const kvm_step *s) {
   return !(s->mode & KIR_IS_UNIFORM) || check_uniform(vm, s);
 }
 
+/* The same value: the same bits, or two NaN, whose bits no processor promises (the order of an operation's operands decides their sign). */
+static bool is_same_element(uint32_t base, const void *made, const void *there) {
+  if (!memcmp(made, there, ir_dtypes[base].bytes)) return true;
+  return ir_dtypes[base].is_float && isnan(ir_dtype_load((int32_t)base, made, 0)) && isnan(ir_dtype_load((int32_t)base, there, 0));
+}
+
 /* A store of what others may store too: each element that lies there already is no race with who wrote it. */
 static bool touch_same(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_t at, uint32_t item) {
   const kvm_memory *m = a->memory;
@@ -209,7 +215,7 @@ static bool touch_same(kvm *vm, const kvm_step *s, const kvm_access *a, uint64_t
   if (known) put_lanes(s->base, made, m->bytes, a->lanes, s->a, vm->items, item);
   for (uint32_t n = 0; n < a->lanes; n++) {
     const uint64_t element = at + (uint64_t)n * a->stride * m->bytes;
-    const bool there = known && !memcmp(made + (size_t)n * m->bytes, m->region->data + element, m->bytes);
+    const bool there = known && is_same_element(s->base, made + (size_t)n * m->bytes, m->region->data + element);
     if (!kvm_touch(vm, s, m, element, m->bytes, item, there ? KVM_SAME : KVM_WRITE)) return false;
   }
   return true;

@@ -103,6 +103,10 @@ static void test_races(void) {
   accepts(HEAD8 "store %y[0], 0 same; store %y[%g + 1], 5 same }", 2, "stores of the same by items that say so");
   accepts(HEAD8 "store %t[0], 0 same; barrier local; %v = load %t[0]; store %y[%l + 8*%g], %v }", 2,
           "of what nobody wrote before, whatever is there");
+#define EITHER(one, other) "%f = eq %g, 0; %u: u32 = select %f, " one ", " other "; %v: f32 = bitcast %u; store %y[0], %v same }"
+  accepts(HEAD8 EITHER("0x7fc00000", "0xffc00000"), 2, "NaN is NaN, whatever its sign");
+  refuses(HEAD8 EITHER("0", "0x80000000"), 2, SNT_E_ARG, "%y, element 0: overwrites what another group wrote");
+  refuses(HEAD8 EITHER("0x7fc00000", "0x7f800000"), 2, SNT_E_ARG, "%y, element 0: overwrites what another group wrote");
   refuses(HEAD8 "%v = load %a[%l]; store %y[0], %v same }", 1, SNT_E_ARG, "overwrites what another item wrote");
   refuses(HEAD8 "store %y[%l], 0 same; %o = xor %l, 1; %v = load %y[%o] }", 1, SNT_E_ARG, "reads what another item wrote");
   refuses(HEAD8 "store %t[%l], 0; %o = xor %l, 1; %v = load %t[%o]; store %y[%l], %v }", 1, SNT_E_ARG,
