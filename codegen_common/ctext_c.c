@@ -87,6 +87,7 @@ static const ctext_cell cells[] = {
     CT_LOWERED(pow, "math"),
     CT_LOWERED(atan2, "math"),
     CT_LOWERED(permute, "legalise"),
+    CT_LOWERED(scalef, "legalise"),
     CT_LOWERED(hred_add, "legalise"),
     CT_LOWERED(hred_max, "legalise"),
     CT_LOWERED(hred_min, "legalise"),

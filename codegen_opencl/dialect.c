@@ -71,6 +71,7 @@ static const ctext_cell cells[] = {
     CT_VECTORS(insert, CT_ALL, "$0; $v.s$x = $2"),
     CT_CELL(insert, CT_ALL, "$2"),
     CT_VECTORS(permute, CT_BIT(F32), "SNT_PERMUTE($0, $P)"),
+    CT_VECTORS(scalef, CT_BIT(F32), "SNT_SCALEF($0, $1)"),
     CT_VECTORS(shuffle, CT_BOOLS, "-($t)($h)"),
     CT_VECTORS(shuffle, CT_ALL, "($t)($h)"),
     CT_LOWERED(shuffle, "legalise"),

@@ -65,6 +65,14 @@
   "s))\n"                                                                                                                                 \
   "#else\n#define SNT_PERMUTE(v, w, s) SNT_LANES(v, (w) >> s)\n#endif\n"
 
+/* a 2^floor(b) of vectors that are tables */
+#define SCALEF                                                                                                                         \
+  "#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_scalefps512_mask)\ntypedef float snt_scaled "                              \
+  "__attribute__((vector_size(64)));\n"                                                                                                \
+  "#define SNT_S(v) __builtin_astype(v, snt_scaled)\n"                                                                                 \
+  "#define SNT_SCALEF(a, b) __builtin_astype(__builtin_ia32_scalefps512_mask(SNT_S(a), SNT_S(b), SNT_S(a), (ushort)-1, 4), float16)\n" \
+  "#else\n#define SNT_SCALEF(a, b) ldexp(a, convert_int16(floor(b)))\n#endif\n"
+
 /* f16 and f32. What F16C has instructions for PoCL's library says of vectors of four and more only; fewer are some of four. LLVM would compare narrow
    floats instead of the wide ones they became, for which there is no instruction, lane by lane: what an assembly of none may have changed stays as it is.
    There a vector of 16 is two where no register holds it. */
@@ -98,6 +106,7 @@ const ctext_helper opencl_helpers[] = {
     {"SNT_TRUNC", ROUNDING("TRUNC", "trunc", "trunc")},
     {"SNT_RINT", ROUNDING("RINT", "rint", "roundeven")},
     {"SNT_PERMUTE", PERMUTE},
+    {"SNT_SCALEF", SCALEF},
     {"snt_dot4", DOT4_HEAD "#if SNT_DOT4 == 32\n" DOT4("return as_int(as_uint(c) + as_uint(dot_4x8packed_us_int(as_uint(a), as_uint(b))));") "SNT_W()\n#undef SNT_W\n" DOT4_HALVES
                  "SNT_W(2) SNT_W(4) SNT_W(8) SNT_W(16)\n#undef SNT_W\n" DOT4("return snt_dot4((int4)(a, 0), (int4)(b, 0), (int4)(c, 0)).s012;") "SNT_W(3)\n#else\n"
                  DOT4("return as_int##N(as_uint##N(c) + as_uint##N((a & 255) * (b << 24 >> 24) + (a >> 8 & 255) * (b << 16 >> 24) + "

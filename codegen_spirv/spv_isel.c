@@ -61,7 +61,7 @@ static const isel_row rows[KIR_OP_COUNT] = {
     [KIR_tanh] = MATH, [KIR_asinh] = MATH, [KIR_acosh] = MATH, [KIR_atanh] = MATH, [KIR_sigmoid] = MATH, [KIR_erf] = MATH, [KIR_pow] = MATH,
     [KIR_atan2] = MATH,
     [KIR_splat] = SEVERAL, [KIR_vec] = SEVERAL, [KIR_iota] = SEVERAL, [KIR_extract] = SEVERAL, [KIR_insert] = SEVERAL, [KIR_shuffle] = SEVERAL,
-    [KIR_permute] = LOWERED(legalise),
+    [KIR_permute] = LOWERED(legalise), [KIR_scalef] = LOWERED(legalise),
     [KIR_hred_add] = LOWERED(legalise), [KIR_hred_max] = LOWERED(legalise), [KIR_hred_min] = LOWERED(legalise), [KIR_hred_mul] = LOWERED(legalise),
     [KIR_load] = SEVERAL, [KIR_store] = SEVERAL, [KIR_fill] = SEVERAL, [KIR_prefetch] = SEVERAL,
     [KIR_atomic_add] = {.s = SpvOpAtomicIAdd, .u = SpvOpAtomicIAdd, .why = several},

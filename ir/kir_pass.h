@@ -66,7 +66,7 @@ static inline bool kir_keeps_nan(const kir_caps *caps, uint8_t mode) {
    - u32 `udiv`/`umod` by constants are gone unless caps.divmod; by run-time values they stay (divisor > 0): print / and %. Integer `div`/`rem`
      have a divisor that is neither 0 nor, for signed types, -1, so the plain operators of C are right.
    - without fma_fused no `fma` is left (nor without fma_fast in DEFAULT and FAST); without shuffle no `shuffle`; without dot4 no `dot4`; `permute` has
-     caps.permute lanes; `extract` lanes are constants.
+     caps.permute lanes, and only there is `scalef`; `extract` lanes are constants.
    - vectors wider than max_lanes are gone, except (max_lanes 1) as load results that feed `extract` and `vec` that feeds a store. */
 
 typedef snt_result (*kir_pass_fn)(const kir_kernel *in, kir_kernel *out, const kir_caps *, snt_diag *);

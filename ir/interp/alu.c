@@ -62,6 +62,7 @@ FOR_FLOATS(ceil, ceilf(a), ceil(a))
 FOR_FLOATS(trunc, truncf(a), trunc(a))
 FOR_FLOATS(rint, rintf(a), rint(a))
 OPERATION(mulhi_b32, uint32_t, uint32_t, (uint64_t)a *b >> 32)
+OPERATION(scalef_f32, float, float, b == b ? ldexpf(a, (int)floorf(b < -300 ? -300 : b > 300 ? 300 : b)) : b)
 OPERATION(dot4_b32, uint32_t, uint32_t, ir_dot4(a, b, c))
 FOR_BITS(wrap, (a + b < a || a + b >= c) ? a + b - c : a + b)
 FOR_BITS(and, a &b)
@@ -151,6 +152,7 @@ static const struct {
                   UNSIGNED(umod, rem),
                   UNSIGNED(wrap, wrap),
                   ROW(mulhi, [KVM_U32] = mulhi_b32),
+                  ROW(scalef, [KVM_F32] = scalef_f32),
                   ROW(dot4, [KVM_I32] = dot4_b32),
                   BITS(and),
                   BITS(or),

@@ -7,8 +7,10 @@ static const double MAGIC =
     0x1.8p23; /* bits 0x4b400000: the integer n sits in the low bits of MAGIC + n, and shifts out of a word before */
 static const double LN2_HIGH = 0x1.63p-1, LN2_LOW = -0x1.bd0106p-13; /* HIGH has 9 bits: n * HIGH is exact */
 
-/* What is added to n so that its bits are ready: to the exponent of 2^n, of 2^(n + 23), of two powers whose product is 2^n. */
+/* What is added to n so that its bits are ready: to the exponent of 2^n, of 2^(n + 23), of two powers whose product is 2^n. Of SIXTEENTHS, which is no bias,
+   n has four bits behind the point. */
 enum { SIXTEENTHS, ONE = 127, RAISED = 127 + 23, TWO = 127 + 127 };
+static kv magic_of(km *m, int32_t bias) { return km_f(m, bias == SIXTEENTHS ? MAGIC / 16 : MAGIC + bias); }
 
 /* 2^(n - ONE) from bits that end in n, for n in 0..254 (0 gives 0) */
 static kv power(km *m, kv bits) { return km_as_f(m, km_shl(m, bits, km_u(m, 23))); }
@@ -27,15 +29,13 @@ static kv product(km *m, kv p, kv s, bool unused) {
   return km_mul(m, p, s);
 }
 
-/* x = n ln 2 + r + r_tail with |r| <= 0.3467, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. Of SIXTEENTHS, which is no bias,
-   n counts those of ln 2, and r is as much smaller. */
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, of SIXTEENTHS 0.0217, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. */
 static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
-  const double parts = bias == SIXTEENTHS ? 16 : 1;
-  const kv magic = km_f(m, MAGIC + bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0 * parts), magic);
+  const kv magic = magic_of(m, bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0), magic);
   const kv n = km_sub(m, t, magic);
-  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH / parts), x);
+  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
   if (!r_tail) {
-    *r = km_mad(m, n, km_f(m, -LN2_LOW / parts), coarse);
+    *r = km_mad(m, n, km_f(m, -LN2_LOW), coarse);
     return km_as_u(m, t);
   }
   const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
@@ -70,8 +70,30 @@ static bool simple_range(const km *m, double normal_lo, double normal_hi) {
   return m->has_dom && m->hi <= normal_hi && (m->may_flush || m->lo >= normal_lo);
 }
 
+/* 2^(j / 16), and by how much of themselves these floats are less than it */
+static const float ROOTS[KM_TABLE] = {0x1p+0f,        0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,  0x1.3dea64p+0f,
+                                      0x1.4bfdaep+0f, 0x1.5ab07ep+0f, 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
+                                      0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f};
+static const float ROOTS_REST[KM_TABLE] = {0x0p+0f,          0x1.8d96d4p-25f,  -0x1.9c0c22p-27f, 0x1.964904p-25f,
+                                           0x1.125002p-25f,  0x1.370be4p-25f,  -0x1.0a355p-25f,  -0x1.00d8acp-27f,
+                                           0x1.26055cp-26f,  -0x1.05cb44p-25f, 0x1.67a1cap-28f,  0x1.a3b5e4p-28f,
+                                           -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
+/* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
+static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
+
+/* Where a vector is a table of 16, a root by number and three terms take the place of five terms, and one operation, which rounds denormal results once,
+   that of powers put together from bits: 1.0 ULP (docs/derive/exp5.c). For x in -104..89. */
+static kv exp_by_roots(km *m, kv x) {
+  kv r;
+  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), n = km_sub(m, km_as_f(m, bits), magic_of(m, SIXTEENTHS));
+  const kv s = km_from_table(m, ROOTS, bits), rest = km_from_table(m, ROOTS_REST, bits);
+  const kv p = km_fma(m, r, km_poly(m, r, IR_COUNT(EXP3), EXP3), rest);
+  return kir_2(m->k, KIR_scalef, km_fma(m, p, s, s), n);
+}
+
 /* e^x for x in -104..72: the power of two is built 2^23 too large, so that a denormal result is rounded once; at -104 it is 0. */
 static kv exp_down(km *m, kv x, bool loose) {
+  if (m->tables) return exp_by_roots(m, x);
   kv r;
   const kv bits = reduce(m, x, RAISED, &r, NULL);
   return km_mul(m, exp_times(m, r, power(m, bits), loose), km_f(m, 0x1p-23));
@@ -80,28 +102,9 @@ static kv exp_down(km *m, kv x, bool loose) {
 /* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
 kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
 
-static bool by_roots(const km *m) { return m->tables && m->loose; }
-static const double ROOTS_NOTHING = -0x1.601e68p+6; /* -127 ln 2: where a power from the table is 0 */
-/* 2^(j / 16), less the j that an exponent's bits have below them when n of 16 times it is added to them */
-static const float ROOTS_LESS[KM_TABLE] = {0x1p+0f,        0x1.fb5586p-1f, 0x1.f72b84p-1f, 0x1.f387a6p-1f, 0x1.f06fep-1f,  0x1.edea64p-1f,
-                                           0x1.ebfdaep-1f, 0x1.eab07ep-1f, 0x1.ea09e6p-1f, 0x1.ea1148p-1f, 0x1.eace54p-1f, 0x1.ec4918p-1f,
-                                           0x1.ee89fap-1f, 0x1.f199bep-1f, 0x1.f5818ep-1f, 0x1.fa4afap-1f};
-/* exp(r) = 1 + r Q(r), |r| <= 0.0217: 2^-29 */
-static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
-
-/* Where a vector is a table of 16, three terms and two operations on integers take the place of five terms and a step: 1.0 ULP, 1.43 where
-   r s is denormal (docs/derive/exp5.c). */
-static kv exp_by_roots(km *m, kv x) {
-  kv r;
-  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), less = km_as_u(m, km_from_table(m, ROOTS_LESS, bits));
-  const kv s = km_as_f(m, km_add(m, less, km_shl(m, bits, km_u(m, 19))));
-  const kv q = km_poly(m, r, IR_COUNT(EXP3), EXP3);
-  return km_fma(m, km_mul(m, r, s), q, s);
-}
-
 /* e^x for x proven in -87..88, or -88 where the result may become 0 */
 kv km_exp_small(km *m, kv x) {
-  if (by_roots(m)) return exp_by_roots(m, x);
+  if (m->tables) return exp_by_roots(m, x);
   kv r;
   const kv bits = reduce(m, x, ONE, &r, NULL);
   return exp_times(m, r, power(m, bits), m->loose);
@@ -110,10 +113,17 @@ kv km_exp_small(km *m, kv x) {
 kv km_exp(km *m, kv x, kv unused) {
   (void)unused;
   kv r;
-  if (simple_range(m, -87, 88)) return km_exp_small(m, km_at_least(m, x, by_roots(m) ? ROOTS_NOTHING : -88));
-  if (m->has_dom && m->hi <= 72) return exp_down(m, km_at_least(m, x, -104), m->loose);
-  const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -104), 89), TWO, &r, NULL);
-  const kv y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
+  if (simple_range(m, -87, 88) && !m->tables) return km_exp_small(m, km_at_least(m, x, -88));
+  const kv above = km_at_least(m, x, -104);
+  if (m->has_dom && m->hi <= 72) return exp_down(m, above, m->loose);
+  const kv held = km_at_most(m, above, 89);
+  kv y;
+  if (m->tables) {
+    y = exp_by_roots(m, held);
+  } else {
+    const kv bits = reduce(m, held, TWO, &r, NULL);
+    y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
+  }
   return m->has_dom ? y : km_pass(m, x, 0, y);
 }
 

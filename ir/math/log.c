@@ -11,9 +11,18 @@ static const float LOG10TH[] = {-0x1.080caap-3f, 0x1.1e73b8p-3f, -0x1.f30e34p-4f
 static const float LOG9TH[] = {0x1.1b0d9cp-3f, -0x1.35b426p-3f, 0x1.1f954ep-3f, -0x1.515a64p-3f,
                                0x1.99c32ep-3f, -0x1.000b1cp-2f, 0x1.555528p-2f};
 
-/* f^3 P(f) */
+/* Horner's rule in f^2 for every other coefficient from c[first] on */
+static kv every_other(km *m, kv square, uint32_t first, uint32_t count, const float *c) {
+  kv sum = km_f(m, c[first]);
+  for (uint32_t i = first + 2; i < count; i += 2) sum = km_mad(m, sum, square, km_f(m, c[i]));
+  return sum;
+}
+
+/* f^3 P(f), even and odd powers by themselves: as many steps, half as many of them one behind another */
 static kv log_bend(km *m, kv f, kv square) {
-  const kv p = m->loose ? km_poly(m, f, IR_COUNT(LOG9TH), LOG9TH) : km_poly(m, f, IR_COUNT(LOG10TH), LOG10TH);
+  const uint32_t count = m->loose ? IR_COUNT(LOG9TH) : IR_COUNT(LOG10TH), odd = count & 1;
+  const float *c = m->loose ? LOG9TH : LOG10TH;
+  const kv p = km_mad(m, every_other(m, square, odd, count, c), f, every_other(m, square, 1 - odd, count, c));
   return km_mul(m, km_mul(m, square, f), p);
 }
 

@@ -42,6 +42,7 @@ static bool do_float(const math_machine *v, uint32_t op, uint32_t *out, const ui
   case KIR_div: FLOATS(put_rough(v, x / y, 2));
   case KIR_rsqrt: FLOATS(put_rough(v, v->d.root_once ? (float)(1 / sqrt((double)x)) : 1 / sqrtf(x), 4));
   case KIR_sqrt: FLOATS(put_rough(v, sqrtf(x), 2));
+  case KIR_scalef: FLOATS(put(v, y == y ? ldexpf(x, (int)floorf(fminf(fmaxf(y, -300), 300))) : y));
   case KIR_fma: FLOATS(put(v, fmaf(x, y, get(v, z[c]))));
   case KIR_neg: WORDS(x ^ 0x80000000);
   case KIR_abs: WORDS(x & 0x7fffffff);
