@@ -90,7 +90,8 @@ for my $case ([64, 128, 256], [13, 8, 13]) {
 }
 
 for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], ['h100', 'chain'], ['h100', 'conv1x1'], ['h100', 'conv3x3'],
-              ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal'], ['h100', 'attention_f16']) {
+              ['h100', 'attention'], ['dgpu', 'attention'], ['igpu', 'attention'], ['h100', 'attention_causal'], ['h100', 'attention_f16'],
+              ['h100', 'attention_40_f16']) {
   my ($profile, $model) = @$case;
   my $list = inspect("tests/inspect/$model.snt --profile $profile --sample 2");
   is(scalar @$list, 1, "$model on $profile: one kernel");
@@ -204,11 +205,11 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 38) if system('command -v nvcc >/dev/null 2>&1');
+  skip('nvcc is not here: no figures of registers and spills', 44) if system('command -v nvcc >/dev/null 2>&1');
   put('large_f16.snt', "graph \@large(%x: f16[4096,4096], %w: f16[4096,4096]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
   put('large_i8.snt', "graph \@large(%x: i8[4096,4096], %w: i8[4096,4096]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
   put('large_attention.snt', "graph \@attention(%q: f16[8,256,96], %k: f16[8,256,96], %v: f16[8,256,112]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
-  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
+  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_filled', 'attention_filled_f16', 'attention_40_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
     says("$sinter compile " . ($model =~ /large/ ? $dir : 'tests/inspect') . "/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -230,8 +231,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 23) if lacks($selector);
-      for my $model (glob 'tests/inspect/{stem_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,window,causal,half,none,guarded,odd_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 25) if lacks($selector);
+      for my $model (glob 'tests/inspect/{stem_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
@@ -301,7 +302,13 @@ for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 
   ($code, $said) = says("$sinter run tests/inspect/attention_symbolic.snt --device interp --profile $dir/h100-interp.profile --dim $n --dim $m --check --quiet");
   is($code, 0, "attention, $extents") or diag($said);
 }
-for my $case (['odd_f16', 1], ['causal_bf16', 1], ['half', 1], ['dropped_f16', 0]) {
+# what an item copies, and elements that it has one by one, are pieces of rows whose banks differ
+for my $model ('odd', 'odd_f16', 'filled', 'filled_f16') {
+  my ($k) = @{inspect("tests/inspect/attention_$model.snt --profile h100 --sample 2")};
+  is($k->{conflicts}, 0, "attention_$model: panels are filled without conflicts of banks");
+  cmp_ok($k->{mix}{local}, '>', $k->{mix}{global} / 2, "attention_$model: through local memory");
+}
+for my $case (['odd_f16', 1], ['filled_f16', 1], ['causal_bf16', 1], ['half', 1], ['dropped_f16', 0]) {
   my ($model, $units) = @$case;
   my ($k) = @{inspect("tests/inspect/attention_$model.snt --profile h100 --sample 2")};
   is(($k->{mix}{matrix} > 0) + 0, $units, "attention, $model: " . ($units ? 'on matrix units' : 'on none'));

@@ -8,7 +8,7 @@ use JSON::PP;
 use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
-my @models = glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,conv_weights_f16,transposed_f16,linear_i8,rounds_f16,transposed_u8,attention_odd_f16,attention_causal_bf16,deep_f16,deep_u8}.snt';
+my @models = glob 'tests/inspect/{linear_f16,batch_bf16,conv_f16,conv_weights_f16,transposed_f16,linear_i8,rounds_f16,transposed_u8,attention_odd_f16,attention_filled_f16,attention_causal_bf16,deep_f16,deep_u8}.snt';
 
 sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
 sub has_fragments { return scalar grep { $_->{mix}{matrix} > 0 } @{inspect(@_)} }

@@ -415,6 +415,25 @@ static void share_state(local_tile *s, const state *now) {
   attend_barrier(s);
 }
 
+/* What there is of a vector of the result. */
+static void store_vector(local_tile *s, ir_expr column, uint32_t value) {
+  emit *e = s->t->e;
+  const uint32_t unit = s->own_depth % s->vector ? 1 : s->vector;
+  const ir_expr end = s->own_depth / unit;
+  for (uint32_t i = 0; i < s->vector && value; i += unit) {
+    ir_expr at = expr_add(e->x, column, i);
+    const bool edge = s->own_depth != s->depth;
+    if (edge) {
+      emit_if_below(e, expr_div(e->x, at, unit), end);
+      at = expr_mul(e->x, emit_var_for(e, "c", emit_expr(e, expr_div(e->x, at, unit)), 0, end), unit);
+    }
+    s->t->now[s->t->a->depth] = emit_lanes(e, at, unit);
+    attend_output(s->t, unit == s->vector ? value : kir_lane(e->k, value, i));
+    emit_scalar_lanes(e);
+    if (edge) emit_if_end(e);
+  }
+}
+
 static void store_results(local_tile *s, const state *now) {
   attend *t = s->t;
   emit *e = t->e;
@@ -430,9 +449,7 @@ static void store_results(local_tile *s, const state *now) {
     const uint32_t scale = attend_finish(t, extremum, sums);
     for (uint32_t v = 0; v < s->vectors; v++) {
       const uint32_t value = s->in_lanes ? attend_mma_pair(s, now->results, v) : now->results[i * s->vectors + v];
-      if (t->a->depth >= 0) t->now[t->a->depth] = emit_lanes(e, attend_result_column(s, v), s->vector);
-      attend_output(t, attend_scaled(s->t, scale, value));
-      emit_scalar_lanes(e);
+      store_vector(s, attend_result_column(s, v), attend_scaled(t, scale, value));
     }
   }
 }

@@ -23,8 +23,9 @@ typedef enum { ATTEND_QUERIES, ATTEND_KEYS, ATTEND_VALUES, ATTEND_OPERANDS } att
 
 typedef struct local_tile {
   attend *t;
-  int64_t inner, depth;
-  bool fragments; /* products on matrix units: panels and weights keep elements of 16 bits */
+  int64_t inner, depth;         /* of rows of panels and of the result: whole vectors of all items, and whole fragments */
+  int64_t own_inner, own_depth; /* what the operands have of them; behind that are zeros, which nobody stores */
+  bool fragments;               /* products on matrix units: panels and weights keep elements of 16 bits */
   matrix_units units;
   int32_t element;
   bool in_lanes;                   /* what lanes hold of fragments is known: scores are weighed, and results leave, where they are */

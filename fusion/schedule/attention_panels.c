@@ -30,24 +30,47 @@ static uint32_t fetch_vector(local_tile *s, attend_operand which, ir_expr row, i
 typedef struct panel {
   attend_operand which;
   const attend_array *array;
-  int64_t width, across; /* elements and vectors of a row */
-  uint32_t unit, count;  /* elements of a vector; vectors of an item */
+  int64_t width, own, across; /* elements of a row, those that the operand has; vectors of a row */
+  uint32_t unit, count;       /* elements of a vector; vectors of an item */
 } panel;
 static panel panel_of(const local_tile *s, attend_operand which, uint32_t unit) {
-  const int64_t rows = which == ATTEND_QUERIES ? s->queries : s->keys, width = which == ATTEND_VALUES ? s->depth : s->inner;
+  const bool values = which == ATTEND_VALUES;
+  const int64_t rows = which == ATTEND_QUERIES ? s->queries : s->keys, width = values ? s->depth : s->inner;
   const attend_array *array = which == ATTEND_QUERIES ? &s->query : which == ATTEND_KEYS ? &s->panel : &s->values;
-  return (panel){which, array, width, width / unit, unit, (uint32_t)(rows * (width / unit) / ITEMS)};
+  const int64_t own = values ? s->own_depth : s->own_inner;
+  if (own % unit) unit = 1;
+  return (panel){which, array, width, own, width / unit, unit, (uint32_t)(rows * (width / unit) / ITEMS)};
 }
-static ir_expr vector_row(const local_tile *s, const panel *p, uint32_t i) {
+
+typedef struct place {
+  ir_expr row, vector;
+} place;
+
+/* Items that store at once have 128 bytes, and rows begin 16 bytes later each: where a row is no whole number of such, they take pieces of rows that are so far
+   apart that these lie in banks of their own. */
+static place place_of(const local_tile *s, const panel *p, uint32_t i) {
+  enum { BANKS = 128, LATER = 16, ROWS = BANKS / LATER };
   expr_pool *x = s->t->e->x;
-  return expr_div(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across);
+  const ir_expr number = expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS));
+  const int64_t bytes = p->unit * ir_dtypes[p->array->element].bytes, together = BANKS / bytes, side = expr_gcd(p->across, together),
+                apart = side * bytes / LATER;
+  if (side == together || !apart) return (place){expr_div(x, number, p->across), expr_mod(x, number, p->across)};
+  const ir_expr within = expr_mod(x, number, together), set = expr_div(x, number, together), sets = p->across / side;
+  const ir_expr rows = expr_div(x, set, sets), first = expr_add(x, expr_mul(x, expr_div(x, rows, apart), ROWS), expr_mod(x, rows, apart));
+  return (place){expr_add(x, first, expr_mul(x, expr_div(x, within, side), apart)),
+                 expr_add(x, expr_mul(x, expr_mod(x, set, sets), side), expr_mod(x, within, side))};
 }
-static ir_expr vector_column(const local_tile *s, const panel *p, uint32_t i) {
-  expr_pool *x = s->t->e->x;
-  return expr_mul(x, expr_mod(x, expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS)), p->across), p->unit);
-}
+
 static uint32_t fetch_own(local_tile *s, const panel *p, uint32_t i) {
-  return fetch_vector(s, p->which, vector_row(s, p, i), vector_column(s, p, i), p->unit);
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const place at = place_of(s, p, i);
+  const ir_expr end = p->own / p->unit;
+  if (p->own == p->width) return fetch_vector(s, p->which, at.row, expr_mul(x, at.vector, p->unit), p->unit);
+  const ir_expr held = emit_var_for(e, "c", emit_expr(e, expr_min(x, at.vector, end - 1)), 0, end);
+  const uint32_t value = fetch_vector(s, p->which, at.row, expr_mul(x, held, p->unit), p->unit);
+  if (!value || e->k->failed) return value;
+  return kir_3(e->k, KIR_select, emit_below(e, at.vector, end), value, kir_const_like(e->k, value, 0));
 }
 
 static uint32_t copied_unit(const local_tile *s) { return COPIED / ir_dtypes[s->element].bytes; }
@@ -61,27 +84,36 @@ bool attend_is_copied(local_tile *s, attend_operand which) {
   const uint32_t unit = copied_unit(s), rows = which == ATTEND_QUERIES ? s->queries : s->keys;
   const panel p = panel_of(s, which, unit);
   emit_copied from;
-  return emit_can_copy(s->t->c->options, kir_t(s->element, (uint8_t)unit)) && p.width % unit == 0 && p.across * rows % ITEMS == 0 &&
+  return emit_can_copy(s->t->c->options, kir_t(s->element, (uint8_t)unit)) && p.unit == unit && p.across * rows % ITEMS == 0 &&
          find_copied(s, fetch_own(s, &p, 0), &from);
 }
 
-/* All loads of the item, then all its stores; or its copies. */
+/* Where it belongs: copied, if the panel is, or stored. */
+static void keep_own(local_tile *s, const panel *p, uint32_t i, uint32_t value) {
+  emit *e = s->t->e;
+  const place at = place_of(s, p, i);
+  const int64_t pitch = attend_panel_pitch(s, p->width);
+  const ir_expr column = expr_mul(e->x, at.vector, p->unit);
+  emit_copied from;
+  if (s->copied[p->which] && find_copied(s, value, &from)) {
+    emit_copy(e, &from, p->array->memory, emit_expr(e, attend_cell(s, at.row, pitch, column)));
+  } else {
+    attend_store(s->t, p->array, attend_cell(s, at.row, pitch, emit_lanes(e, column, p->unit)), value);
+    emit_scalar_lanes(e);
+  }
+}
+
+/* All loads of the item, then all its stores, as many as there are registers for; or its copies. */
 void attend_fill_panel(local_tile *s, attend_operand which) {
-  enum { MOST = ATTEND_MOST_KEYS * ATTEND_MOST_WIDTH / VECTOR / ITEMS };
+  enum { MOST = ATTEND_MOST_KEYS * ATTEND_MOST_WIDTH / VECTOR / ITEMS, MOST_ELEMENTS = MOST / 2 /* one by one: an address each */ };
   emit *e = s->t->e;
   const panel p = panel_of(s, which, s->copied[which] ? copied_unit(s) : VECTOR);
   uint32_t values[MOST];
-  for (uint32_t i = 0; i < p.count; i++) values[i] = fetch_own(s, &p, i);
-  for (uint32_t i = 0; i < p.count; i++) {
-    const ir_expr row = vector_row(s, &p, i), column = vector_column(s, &p, i);
-    const int64_t pitch = attend_panel_pitch(s, p.width);
-    emit_copied from;
-    if (s->copied[which] && find_copied(s, values[i], &from)) {
-      emit_copy(e, &from, p.array->memory, emit_expr(e, attend_cell(s, row, pitch, column)));
-    } else {
-      attend_store(s->t, p.array, attend_cell(s, row, pitch, emit_lanes(e, column, p.unit)), values[i]);
-      emit_scalar_lanes(e);
-    }
+  const uint32_t most = p.unit > 1 ? MOST : MOST_ELEMENTS;
+  for (uint32_t first = 0; first < p.count; first += most) {
+    const uint32_t count = p.count - first < most ? p.count - first : most;
+    for (uint32_t i = 0; i < count; i++) values[i] = fetch_own(s, &p, first + i);
+    for (uint32_t i = 0; i < count; i++) keep_own(s, &p, first + i, values[i]);
   }
   if (s->copied[which]) emit_copy_close(e);
 }

@@ -20,10 +20,12 @@ static bool divide_result(local_tile *s) {
   return s->rows <= s->queries && s->queries / s->rows / s->halves * s->vectors <= ATTEND_MOST_VECTORS;
 }
 
-/* In lanes an item holds its scores beside its results. */
+/* In lanes an item holds its scores beside its results, and the vectors of a tile's values where widths that are no whole sixteen bytes are not copied. */
 static bool fits_registers(const local_tile *s) {
-  enum { MOST_WORDS = 80 }; /* of the 168 that three groups a unit leave it */
-  return !s->in_lanes || (s->depth + s->keys) * s->units.size.m / s->units.lanes <= MOST_WORDS;
+  enum { MOST_WORDS = 80, FETCHED_WORDS = 3 }; /* of the 168 that three groups a unit leave it; a vector and its address */
+  const int64_t held = (s->depth + s->keys) * s->units.size.m / s->units.lanes, copied = 16 / ir_dtypes[s->element].bytes;
+  const int64_t vectors = s->own_inner % copied || s->own_depth % copied ? s->keys * attend_widest(s) / ATTEND_VECTOR / ATTEND_ITEMS : 0;
+  return !s->in_lanes || held + FETCHED_WORDS * vectors <= MOST_WORDS;
 }
 
 /* The larger tile that local memory and registers hold. */
@@ -41,16 +43,18 @@ static bool pick_keys(local_tile *s) {
   return rows >= s->queries && keys >= s->keys && room(s) <= most;
 }
 
-/* Widths come in whole vectors for all items. */
+/* Widths come in whole vectors for all items, of which more than half is there. */
+static bool fill_width(const local_tile *s, ir_expr extent, int64_t *own, int64_t *filled) {
+  if (!expr_is_const(s->t->c->graph->pool, extent, own)) return false;
+  *filled = (*own + ATTEND_ACROSS - 1) / ATTEND_ACROSS * ATTEND_ACROSS;
+  return 2 * *own > *filled && *filled <= ATTEND_MOST_WIDTH;
+}
+
 bool attend_pick_shape(local_tile *s) {
   const attend *t = s->t;
   const cost_profile *p = t->c->options->profile;
-  expr_pool *x = t->c->graph->pool;
-  if (t->a->row < 0 || t->a->depth < 0 || !expr_is_const(x, t->a->extent[t->a->depth], &s->depth) ||
-      !expr_is_const(x, t->a->inner_extent, &s->inner))
-    return false;
-  if (s->inner % ATTEND_ACROSS || s->depth % ATTEND_ACROSS || s->inner > ATTEND_MOST_WIDTH || s->depth > ATTEND_MOST_WIDTH ||
-      (p->max_items && p->max_items < ATTEND_ITEMS))
+  if (t->a->row < 0 || t->a->depth < 0 || (p->max_items && p->max_items < ATTEND_ITEMS)) return false;
+  if (!fill_width(s, t->a->extent[t->a->depth], &s->own_depth, &s->depth) || !fill_width(s, t->a->inner_extent, &s->own_inner, &s->inner))
     return false;
   s->fragments = attend_mma_find(s);
   if (s->fragments && divide_result(s) && pick_keys(s)) return true;
