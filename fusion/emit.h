@@ -115,6 +115,9 @@ typedef void emit_slide_body(emit *, void *user, ir_expr variable);
 void emit_slide(emit *, const emit_loop_info *, emit_slide_body *, void *user);
 uint32_t emit_below(emit *, ir_expr value, ir_expr limit);
 void emit_if_below(emit *, ir_expr value, ir_expr limit);
+/* The number as a variable below `end`: the last one where it lies beyond; and the value of it, 0 there. */
+ir_expr emit_held_below(emit *, const char *name, ir_expr at, ir_expr end);
+uint32_t emit_zero_behind(emit *, uint32_t value, ir_expr at, ir_expr end);
 /* Is `at`, of tiles, inside the extent? 0: always, since all tiles are whole. */
 uint32_t emit_inside(emit *, ir_expr at, ir_expr extent, uint32_t tile);
 /* One test for both, either of which may be 0; false: there is none to close. Drivers for processors are slow with tests inside tests, and

@@ -68,4 +68,14 @@ void fragment_store(emit *e, uint32_t memory, ir_expr at, uint32_t pitch, uint32
                 operands);
 }
 
+fragment_place fragment_spread(expr_pool *x, ir_expr number, int64_t across, int64_t bytes) {
+  enum { BANKS = 128, WORD = 4, ROWS = BANKS / FRAGMENT_PAD };
+  const int64_t together = bytes < WORD ? 1 : BANKS / bytes, side = expr_gcd(across, together), apart = side * bytes / FRAGMENT_PAD;
+  const ir_expr set = expr_div(x, number, together), within = expr_mod(x, number, together), rows = expr_div(x, set, across / side);
+  if (side == together || !apart) return (fragment_place){expr_div(x, number, across), expr_mod(x, number, across)};
+  const ir_expr first = expr_add(x, expr_mul(x, expr_div(x, rows, apart), ROWS), expr_mod(x, rows, apart));
+  const ir_expr column = expr_add(x, expr_mul(x, expr_mod(x, set, across / side), side), expr_mod(x, within, side));
+  return (fragment_place){expr_add(x, first, expr_mul(x, expr_div(x, within, side), apart)), column};
+}
+
 void fragment_barrier(emit *e) { (void)kir_put(e->k, &(kir_inst){.op = KIR_sg_barrier}, 0, NULL); }

@@ -23,5 +23,12 @@ uint32_t fragment_multiply(emit *, uint32_t a, uint32_t b, uint32_t sum); /* sum
 uint32_t fragment_element(emit *, uint32_t sum, uint32_t element);        /* of those that the lane holds (kir_mma_own) */
 uint32_t fragment_make(emit *, int32_t base, uint32_t kind, uint32_t count, const uint32_t *elements);
 void fragment_store(emit *, uint32_t memory, ir_expr at, uint32_t pitch, uint32_t sum);
+/* Which of a panel's vectors is number `number` of `across` in a row: neighbours are neighbours in memory. Items that store at once have 128 bytes, and rows begin
+   FRAGMENT_PAD bytes later each: where a row is no whole number of such, they take pieces of rows so far apart that these lie in banks of their own.
+   bytes: of a vector; less than a word: rows follow each other. */
+typedef struct fragment_place {
+  ir_expr row, vector;
+} fragment_place;
+fragment_place fragment_spread(expr_pool *, ir_expr number, int64_t across, int64_t bytes);
 void fragment_barrier(emit *); /* what the subgroup has stored is there for all of it */
 #endif

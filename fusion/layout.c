@@ -5,6 +5,7 @@
    grouping stores or reads through as it is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
 #include "fusion/fragments.h"
 #include "fusion/rebuild.h"
+#include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 #include "fusion/words.h"
 
@@ -360,6 +361,26 @@ static void turn(const rebuild *r, product *p) {
   memcpy(p->out, out, sizeof out);
 }
 
+/* A constant that has the last label, too, as a depthwise convolution's has its channels: near lanes read elements of it that lie beside each other. */
+static void turn_constant(rebuild *r, product *p) {
+  const ir_expr last = p->out[p->out_rank - 1];
+  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, rank = p->rank[w];
+  const int32_t at = fusion_find_label(p->labels[w], rank, last);
+  ir_expr labels[SNT_MAX_RANK], perm[SNT_MAX_RANK];
+  uint32_t count = 0;
+  if (schedule_is_explicit(r->c) || !r->c->options->profile->local_bytes || at < 0 || (uint32_t)at + 1 == rank ||
+      !has_label(p, 1 - w, last))
+    return;
+  for (uint32_t i = 0; i < rank; i++)
+    if (i != (uint32_t)at) perm[count++] = i;
+  perm[count] = at;
+  const uint32_t made = rewrite_moved(r, rebuild_transpose(r, p->args[w], rank, perm), true);
+  if (!made) return;
+  for (uint32_t i = 0; i < rank; i++) labels[i] = p->labels[w][perm[i]];
+  memcpy(p->labels[w], labels, rank * sizeof *labels);
+  p->args[w] = made;
+}
+
 static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
   for (uint32_t i = at; i + 1 < *count; i++) list[i] = list[i + 1];
   (*count)--;
@@ -406,6 +427,7 @@ static uint32_t place_contract(rebuild *r) {
   if (few) return few;
   if (wants_turn(r, &p, changed)) {
     turn(r, &p);
+    turn_constant(r, &p);
     changed = true;
   }
   while (merge_pair(r, &p, changed)) merged = true;

@@ -231,8 +231,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 25) if lacks($selector);
-      for my $model (glob 'tests/inspect/{stem_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 26) if lacks($selector);
+      for my $model (glob 'tests/inspect/{stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);
@@ -301,6 +301,12 @@ for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 
   my ($n, $m) = split ' ', $extents;
   ($code, $said) = says("$sinter run tests/inspect/attention_symbolic.snt --device interp --profile $dir/h100-interp.profile --dim $n --dim $m --check --quiet");
   is($code, 0, "attention, $extents") or diag($said);
+}
+# a block of MobileNet-v2 whose positions are rows of 28 again behind one axis: results are computed once, by units alone, copied in whole vectors
+{
+  my ($wide, $apart) = @{inspect('tests/inspect/inverted_f16.snt --profile h100')};
+  ok($wide->{mix}{matrix} > 0 && $wide->{mix}{fma} == 0, 'inverted_f16 on h100: nothing is computed again behind the sums') or diag(encode_json($wide));
+  cmp_ok($_->{excess}, '<=', 1.01, "inverted_f16 on h100, $_->{kernel}: the fewest sectors, weights of a depthwise convolution along channels") for $wide, $apart;
 }
 # what an item copies, and elements that it has one by one, are pieces of rows whose banks differ
 for my $model ('odd', 'odd_f16', 'filled', 'filled_f16') {

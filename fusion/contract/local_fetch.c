@@ -6,44 +6,20 @@ typedef struct local_place { /* of one fetch in the panel: both count units alon
   ir_expr own, term;
 } local_place;
 
-/* Sixteen bytes each, eight items store at once: of rows that are shorter, so far apart that they lie in banks of their own. */
-static ir_expr spread_rows(const contract_local *l, const local_panel *p, ir_expr row, uint32_t inner) {
-  enum { TOGETHER = 8 };
-  expr_pool *x = l->t->e->x;
-  if (!l->fragments || inner >= TOGETHER || p->unit * ir_dtypes[l->element].bytes != 16) return row;
-  const ir_expr rows = TOGETHER / inner, within = expr_mod(x, row, TOGETHER), near = expr_mul(x, expr_mod(x, row, rows), (ir_expr)inner);
-  return expr_add(x, expr_add(x, expr_sub(x, row, within), near), expr_div(x, within, rows));
-}
-
 static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
   const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
-  const ir_expr fast = expr_mod(x, at, inner), slow = spread_rows(l, p, expr_div(x, at, inner), inner);
-  return p->by_rows ? (local_place){slow, fast} : (local_place){fast, slow};
+  const fragment_place spread = fragment_spread(x, at, inner, l->fragments ? p->unit * ir_dtypes[l->element].bytes : 0);
+  return p->by_rows ? (local_place){spread.row, spread.vector} : (local_place){spread.vector, spread.row};
 }
 
 /* ---- loading ---- */
-
-/* The number as a variable below `end`: the last one where it lies beyond. */
-static ir_expr held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
-  expr_pool *x = e->x;
-  int64_t literal;
-  if (expr_is_const(x, at, &literal) && expr_proves_lt(x, at, end)) return at;
-  const ir_expr held = expr_proves_lt(x, at, end) ? at : expr_min(x, at, expr_sub(x, end, 1));
-  return emit_var_for(e, name, emit_expr(e, held), 0, end);
-}
 
 /* Have all terms of a step the same place along all labels but the last? Then that is found once for all of them, as long as nothing hides the step in it. */
 static bool same_outer(const contract_local *l) {
   const local_axis *a = &l->terms;
   return a->count > 1 && expr_multiple_of(l->t->e->x, a->dims[a->count - 1]) % l->step == 0;
-}
-
-static uint32_t zero_behind(emit *e, uint32_t value, ir_expr term, ir_expr terms) {
-  if (!value || e->k->failed || expr_proves_lt(e->x, term, terms)) return value;
-  const map_condition is_term = {.value = term, .lo = 0, .hi = terms};
-  return kir_3(e->k, KIR_select, emit_conditions(e, 1, &is_term), value, kir_const_like(e->k, value, 0));
 }
 
 /* The value, in its own type. */
@@ -57,10 +33,10 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const ir_expr first = expr_mul(x, p->columns ? l->column_tile : l->row_tile, (ir_expr)(tile / own_unit));
   const ir_expr term = expr_add(x, expr_mul(x, step, (ir_expr)(l->step / term_unit)), at.term);
-  contract_place_axis(l, own, held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
+  contract_place_axis(l, own, emit_held_below(e, "f", expr_add(x, first, at.own), expr_div(x, own->extent, own_unit)), own_unit, lane);
   const ir_expr terms = expr_div(x, l->terms.extent, term_unit);
-  contract_place_axis(l, &l->terms, same_outer(l) && expr_proves_lt(x, term, terms) ? term : held_below(e, "k", term, terms), term_unit,
-                      lane);
+  contract_place_axis(l, &l->terms, same_outer(l) && expr_proves_lt(x, term, terms) ? term : emit_held_below(e, "k", term, terms),
+                      term_unit, lane);
   if (p->unit > 1) emit_use_lanes(e, lane_var, p->unit);
   const map_access a = contract_operand_at(t, p->operand);
   e->offsets = true; /* terms of one tap */
@@ -68,7 +44,7 @@ static uint32_t fetch(contract_local *l, const local_panel *p, uint32_t number, 
   e->offsets = false;
   emit_scalar_lanes(e);
   const bool zero = l->padded && (!p->columns || ir_dtypes[l->element].is_float); /* 0 times what is no number is none */
-  return zero ? zero_behind(e, value, term, terms) : value;
+  return zero ? emit_zero_behind(e, value, term, terms) : value;
 }
 
 static void fetch_panel(contract_local *l, local_panel *p, ir_expr step) {

@@ -265,13 +265,24 @@ static void store_inside(contraction *t, uint32_t node, const map_access *at, ui
   emit_store_where(t->e, node, at, value, count, inside);
 }
 
+/* Where a result that has other coordinates reads the cells: what was divided and put together again on the way may be other words for the same number. */
+static void remember_as_read(contraction *t, uint32_t output, const map_access *at, const map_access *own, const uint32_t *cell) {
+  map_access read;
+  if (schedule_is_explicit(t->c) || !memcmp(own->at, at->at, at->rank * sizeof at->at[0])) return;
+  for (uint32_t s = 0; s < t->set.count; s++)
+    if (fusion_one_place(t->c, t->group, output, own, t->set.node[s], &read)) emit_remember(t->e, t->set.node[s], &read, cell[s]);
+}
+
 /* Cell (i, j) of every contraction is remembered, and every result stored at its coordinates. */
 void contract_store_cell(contraction *t, const uint32_t *acc) {
   emit *e = t->e;
   map_access at = {.rank = t->out_rank};
+  uint32_t cell[CONTRACT_SET_MAX];
   for (uint32_t d = 0; d < t->out_rank; d++) at.at[d] = t->at[t->out[d]];
-  for (uint32_t s = 0; s < t->set.count; s++)
-    emit_remember(e, t->set.node[s], &at, emit_round_node(e, ir_at(e->g, t->set.node[s]), acc[s * t->rows * t->vectors]));
+  for (uint32_t s = 0; s < t->set.count; s++) {
+    cell[s] = emit_round_node(e, ir_at(e->g, t->set.node[s]), acc[s * t->rows * t->vectors]);
+    emit_remember(e, t->set.node[s], &at, cell[s]);
+  }
   for (uint32_t o = 0; o < t->group->output_count; o++) {
     map_access own = at;
     if (!contract_set_forward(t->c, t->group, &t->set, t->group->outputs[o], &own)) {
@@ -281,6 +292,7 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
     const uint32_t kept = emit_conditions(e, own.condition_count, own.conditions);
     own.condition_count = 0;
     if (kept) emit_if(e, kept);
+    remember_as_read(t, t->group->outputs[o], &at, &own, cell);
     store_inside(t, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
     if (kept) emit_if_end(e);
   }

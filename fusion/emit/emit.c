@@ -263,6 +263,19 @@ void emit_loop_end(emit *e, ir_expr variable, uint32_t count, const uint32_t *ne
 uint32_t emit_below(emit *e, ir_expr value, ir_expr limit) { return kir_2(e->k, KIR_lt, emit_expr(e, value), emit_expr(e, limit)); }
 void emit_if_below(emit *e, ir_expr value, ir_expr limit) { emit_if(e, emit_below(e, value, limit)); }
 
+ir_expr emit_held_below(emit *e, const char *name, ir_expr at, ir_expr end) {
+  expr_pool *x = e->x;
+  int64_t literal;
+  const bool below = expr_proves_lt(x, at, end);
+  if (below && expr_is_const(x, at, &literal)) return at;
+  return emit_var_for(e, name, emit_expr(e, below ? at : expr_min(x, at, expr_sub(x, end, 1))), 0, end);
+}
+
+uint32_t emit_zero_behind(emit *e, uint32_t value, ir_expr at, ir_expr end) {
+  if (!value || e->k->failed || expr_proves_lt(e->x, at, end)) return value;
+  return kir_3(e->k, KIR_select, emit_below(e, at, end), value, kir_const_like(e->k, value, 0));
+}
+
 uint32_t emit_inside(emit *e, ir_expr at, ir_expr extent, uint32_t tile) {
   return expr_multiple_of(e->x, extent) % tile ? emit_below(e, at, extent) : 0;
 }

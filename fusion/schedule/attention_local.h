@@ -45,22 +45,15 @@ typedef struct local_tile {
       sums[ATTENTION_REDUCES]; /* panel: keys, then values but for `values` */
 } local_tile;
 
-/* Elements from row to row of a panel of so many columns, of the scores and of the weights. */
-static inline int64_t attend_panel_pitch(const local_tile *s, int64_t width) {
-  return width + (s->fragments ? FRAGMENT_PAD / ir_dtypes[s->element].bytes : ATTEND_VECTOR);
-}
+/* Elements from row to row of a panel of so many columns, of the scores and of the weights (schedule/attention_shape.c). */
+int64_t attend_panel_pitch(const local_tile *, int64_t width);
+int64_t attend_weights_pitch(const local_tile *);
 static inline int64_t attend_widest(const local_tile *s) { return s->inner > s->depth ? s->inner : s->depth; }
 static inline int64_t attend_scores_pitch(const local_tile *s) { return s->keys + (int64_t)s->share * ATTEND_VECTOR; }
-static inline int64_t attend_weights_pitch(const local_tile *s) {
-  return s->fragments ? attend_panel_pitch(s, s->keys) : attend_scores_pitch(s);
-}
 /* Elements of the weights that stand for a row of scores: of all parts of a subgroup's rows, which lie together, no more than those have bytes. */
 static inline int64_t attend_weights_row(const local_tile *s) { return 4 / ir_dtypes[s->element].bytes * attend_scores_pitch(s); }
 /* Where a row of an array lies, from `column` on. */
-static inline ir_expr attend_cell(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
-  expr_pool *x = s->t->e->x;
-  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
-}
+ir_expr attend_cell(const local_tile *, ir_expr row, int64_t stride, ir_expr column);
 static inline void attend_set_query(local_tile *s, ir_expr number) { s->t->now[s->t->a->row] = expr_add(s->t->e->x, s->row, number); }
 static inline void attend_barrier(local_tile *s) { kir_barrier(s->t->e->k, KIR_SYNC_LOCAL); }
 /* Vector v of the result that the item has: its column. */

@@ -42,35 +42,17 @@ static panel panel_of(const local_tile *s, attend_operand which, uint32_t unit) 
   return (panel){which, array, width, own, width / unit, unit, (uint32_t)(rows * (width / unit) / ITEMS)};
 }
 
-typedef struct place {
-  ir_expr row, vector;
-} place;
-
-/* Items that store at once have 128 bytes, and rows begin 16 bytes later each: where a row is no whole number of such, they take pieces of rows that are so far
-   apart that these lie in banks of their own. */
-static place place_of(const local_tile *s, const panel *p, uint32_t i) {
-  enum { BANKS = 128, LATER = 16, ROWS = BANKS / LATER };
-  expr_pool *x = s->t->e->x;
-  const ir_expr number = expr_add(x, s->item, expr_int(x, (int64_t)i * ITEMS));
-  const int64_t bytes = p->unit * ir_dtypes[p->array->element].bytes, together = BANKS / bytes, side = expr_gcd(p->across, together),
-                apart = side * bytes / LATER;
-  if (side == together || !apart) return (place){expr_div(x, number, p->across), expr_mod(x, number, p->across)};
-  const ir_expr within = expr_mod(x, number, together), set = expr_div(x, number, together), sets = p->across / side;
-  const ir_expr rows = expr_div(x, set, sets), first = expr_add(x, expr_mul(x, expr_div(x, rows, apart), ROWS), expr_mod(x, rows, apart));
-  return (place){expr_add(x, first, expr_mul(x, expr_div(x, within, side), apart)),
-                 expr_add(x, expr_mul(x, expr_mod(x, set, sets), side), expr_mod(x, within, side))};
+static fragment_place place_of(const local_tile *s, const panel *p, uint32_t i) {
+  const ir_expr number = expr_add(s->t->e->x, s->item, expr_int(s->t->e->x, (int64_t)i * ITEMS));
+  return fragment_spread(s->t->e->x, number, p->across, p->unit * ir_dtypes[p->array->element].bytes);
 }
 
 static uint32_t fetch_own(local_tile *s, const panel *p, uint32_t i) {
   emit *e = s->t->e;
-  expr_pool *x = e->x;
-  const place at = place_of(s, p, i);
-  const ir_expr end = p->own / p->unit;
-  if (p->own == p->width) return fetch_vector(s, p->which, at.row, expr_mul(x, at.vector, p->unit), p->unit);
-  const ir_expr held = emit_var_for(e, "c", emit_expr(e, expr_min(x, at.vector, end - 1)), 0, end);
-  const uint32_t value = fetch_vector(s, p->which, at.row, expr_mul(x, held, p->unit), p->unit);
-  if (!value || e->k->failed) return value;
-  return kir_3(e->k, KIR_select, emit_below(e, at.vector, end), value, kir_const_like(e->k, value, 0));
+  const fragment_place at = place_of(s, p, i);
+  const ir_expr end = p->own / p->unit, held = p->own == p->width ? at.vector : emit_held_below(e, "c", at.vector, end);
+  const uint32_t value = fetch_vector(s, p->which, at.row, expr_mul(e->x, held, p->unit), p->unit);
+  return emit_zero_behind(e, value, at.vector, end);
 }
 
 static uint32_t copied_unit(const local_tile *s) { return COPIED / ir_dtypes[s->element].bytes; }
@@ -91,7 +73,7 @@ bool attend_is_copied(local_tile *s, attend_operand which) {
 /* Where it belongs: copied, if the panel is, or stored. */
 static void keep_own(local_tile *s, const panel *p, uint32_t i, uint32_t value) {
   emit *e = s->t->e;
-  const place at = place_of(s, p, i);
+  const fragment_place at = place_of(s, p, i);
   const int64_t pitch = attend_panel_pitch(s, p->width);
   const ir_expr column = expr_mul(e->x, at.vector, p->unit);
   emit_copied from;

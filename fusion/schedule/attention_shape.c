@@ -2,6 +2,17 @@
    memory and registers hold. */
 #include "fusion/schedule/attention_local.h"
 
+int64_t attend_panel_pitch(const local_tile *s, int64_t width) {
+  return width + (s->fragments ? FRAGMENT_PAD / ir_dtypes[s->element].bytes : ATTEND_VECTOR);
+}
+
+int64_t attend_weights_pitch(const local_tile *s) { return s->fragments ? attend_panel_pitch(s, s->keys) : attend_scores_pitch(s); }
+
+ir_expr attend_cell(const local_tile *s, ir_expr row, int64_t stride, ir_expr column) {
+  expr_pool *x = s->t->e->x;
+  return expr_add(x, expr_mul(x, row, expr_int(x, stride)), column);
+}
+
 static int64_t room(const local_tile *s) {
   const int64_t keys = s->panels > 1 ? attend_panel_pitch(s, s->inner) + attend_panel_pitch(s, s->depth)
                                      : attend_panel_pitch(s, attend_widest(s)),

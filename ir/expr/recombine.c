@@ -78,7 +78,8 @@ static bool without_quotient(expr_pool *pool, ir_expr y, ir_expr quotient, ir_ex
   return false;
 }
 
-/* K F c ((z + s/c) % a) + K F (s % c) = K F ((c z + s) % (c a)) */
+/* K F c ((z + s/c) % a) + K F (s % c) = K F ((c z + s) % (c a))
+   K F c (t / c) + K F (s % c) = K F t where t % c is s % c: remainders may have been left out below the one that are needed below the other. */
 static bool join_remainders(expr_pool *pool, expr_acc *acc, const piece *p) {
   ir_expr quotient = expr_div(pool, p->s, p->c), scaled = expr_mul(pool, expr_mul(pool, p->rest, p->c), expr_int(pool, p->k));
   uint32_t count = pool->work.count - acc->base;
@@ -86,12 +87,16 @@ static bool join_remainders(expr_pool *pool, expr_acc *acc, const piece *p) {
     expr_item other = items_of(pool, acc)[j];
     uint32_t factors = j == p->item ? 0 : expr_factor_count(pool, other.term);
     for (uint32_t f = 0; f < factors; f++) {
-      ir_expr factor = expr_factor(pool, other.term, f), beside, z;
-      if (expr_kind_of(pool, factor) != EXPR_MOD) continue;
-      if (!without_quotient(pool, expr_child(pool, factor, 0), quotient, &z)) continue;
+      ir_expr factor = expr_factor(pool, other.term, f), beside, z = 0;
+      const expr_kind kind = expr_kind_of(pool, factor);
+      if (kind != EXPR_MOD && (kind != EXPR_DIV || expr_child(pool, factor, 1) != p->c)) continue;
+      ir_expr joined = expr_child(pool, factor, 0);
+      if (kind == EXPR_MOD && !without_quotient(pool, joined, quotient, &z)) continue;
       if (!expr_divide_term(pool, other.term, factor, &beside)) continue;
       if (expr_mul(pool, beside, expr_int(pool, other.coef)) != scaled) continue;
-      ir_expr joined = expr_mod(pool, expr_add(pool, expr_mul(pool, p->c, z), p->s), expr_mul(pool, p->c, expr_child(pool, factor, 1)));
+      if (kind == EXPR_DIV && expr_mod(pool, joined, p->c) != expr_mod(pool, p->s, p->c)) continue;
+      if (kind == EXPR_MOD)
+        joined = expr_mod(pool, expr_add(pool, expr_mul(pool, p->c, z), p->s), expr_mul(pool, p->c, expr_child(pool, factor, 1)));
       return replace(pool, acc, p, other.term, other.coef, expr_mul(pool, p->rest, joined), p->k);
     }
   }
