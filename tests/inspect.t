@@ -305,7 +305,9 @@ for my $extents ('n=1 m=1', 'n=31 m=64', 'n=32 m=31', 'n=32 m=32', 'n=33 m=65', 
 # a block of MobileNet-v2 whose positions are rows of 28 again behind one axis: results are computed once, by units alone, copied in whole vectors
 {
   my ($wide, $apart) = @{inspect('tests/inspect/inverted_f16.snt --profile h100')};
-  ok($wide->{mix}{matrix} > 0 && $wide->{mix}{fma} == 0, 'inverted_f16 on h100: nothing is computed again behind the sums') or diag(encode_json($wide));
+  my $larger = put('inverted.snt', slurp('tests/inspect/inverted_f16.snt') =~ s/2,24,28,28/4,24,56,56/r);
+  my ($sums) = @{inspect("$larger --profile h100 --sample 2")};
+  ok($sums->{mix}{matrix} > 0 && $sums->{mix}{fma} == 0, 'inverted_f16 on h100, 56 x 56: nothing is computed again behind the sums') or diag(encode_json($sums));
   cmp_ok($_->{excess}, '<=', 1.01, "inverted_f16 on h100, $_->{kernel}: the fewest sectors, weights of a depthwise convolution along channels") for $wide, $apart;
 }
 # what an item copies, and elements that it has one by one, are pieces of rows whose banks differ
