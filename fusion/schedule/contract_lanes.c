@@ -131,14 +131,16 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   /* groups that follow each other share what their lanes read: it is the larger part */
   const ir_expr row_tiles = tiles_of(x, rows, t->rows), parts = expr_ceil_div(x, tiles, (ir_expr)items);
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
-  ir_expr number = expr_add(x, expr_mul(x, expr_div(x, g, row_tiles), (ir_expr)items), emit_item(t->e, 0, items));
+  ir_expr part = expr_div(x, g, row_tiles);
+  if (!expr_proves_lt(x, part, parts)) part = emit_var_for(t->e, "part", emit_expr(t->e, part), 0, parts); /* rows of an open extent */
+  ir_expr number = expr_add(x, expr_mul(x, part, (ir_expr)items), emit_item(t->e, 0, items));
   t->e->same = !expr_proves_lt(x, number, tiles);
   if (t->e->same) /* the last lanes repeat the last tile */
     number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows, t->past_rows);
   vectors_side_by_side(t);
-  open_constants(t, expr_int(x, columns), expr_div(x, g, row_tiles), number, column, row_tile, row);
+  open_constants(t, expr_int(x, columns), part, number, column, row_tile, row);
   contract_emit_tile(t, row, column);
   return emit_end(t->e, groups, guard->choice, guard->count, guard->conditions);
 }
