@@ -2,41 +2,15 @@
    node stands for each repeat, its operands the initial values, then what the body reads from around it. Inner repeats stay in the body's graph:
    they are taken out when that is compiled.
    On the way: a carried value that counts is the number of the trip times its step, one that never changes is read from around, and constants
-   and views of values from around are made again inside. A repeat of few trips is written out. */
-#include "fusion/fusion.h"
+   and views of values from around are made again inside. A repeat of few trips is written out (outline_trips.c). */
+#include "fusion/outline_private.h"
 #include <stdio.h>
-
-enum { MAX_CARRIED = 255, UNROLL_TRIPS = 8, UNROLL_NODES = 128 };
-
-typedef struct outline {
-  fusion_context *c;
-  const ir_graph *from;
-  ir_graph *to;
-  uint32_t *map; /* node of `from` -> node of `to` */
-} outline;
-
-/* A repeat being taken out. */
-typedef struct taken {
-  outline *o;
-  uint32_t region, owner;
-  ir_graph *body;
-  uint32_t *map;     /* node of `from` -> node of the body */
-  uint32_t *regions; /* inner regions */
-  ir_expr variable, trips;
-  int64_t goes_on; /* the carried value without which no trip begins, or -1 */
-  bool tables;     /* all that is read of some values from around is elements, by their numbers */
-  IR_VEC(uint32_t)
-  roles, outside; /* per input of the body: operand of the loop, set at the end; the node of `from`, or UINT32_MAX - k for carried k */
-  bool counts[MAX_CARRIED], fixed[MAX_CARRIED]; /* carried values that are expressions, and those that stay what they were */
-  int64_t step[MAX_CARRIED];
-  ir_expr start[MAX_CARRIED];
-} taken;
 
 static snt_result starved(const outline *o) { return ir_no_memory(o->c->diag, "outline"); }
 
 /* ---- copying a node into another graph ---- */
 
-static uint32_t copy_into(const outline *o, ir_graph *to, uint32_t node, const uint32_t *map) {
+uint32_t outline_copy(const outline *o, ir_graph *to, uint32_t node, const uint32_t *map) {
   const ir_node *n = ir_at(o->from, node);
   ir_attr_value attrs[IR_ATTR_COUNT];
   uint32_t args[256], made;
@@ -68,26 +42,26 @@ static uint32_t add_dim(ir_graph *g, const ir_tensor *type, ir_expr value) {
 
 /* ---- what the carried values are ---- */
 
-static bool lies_inside(const ir_graph *g, uint32_t region, uint32_t outer) {
+bool outline_lies_inside(const ir_graph *g, uint32_t region, uint32_t outer) {
   while (region > outer) region = g->regions.at[region].parent;
   return region == outer;
 }
 
 /* What contracts say of values of a region, and of those inside it if it is a loop's: of the others its graph knows nothing. */
-static bool copy_contracts(const outline *o, ir_graph *to, const uint32_t *map, uint32_t region) {
+bool outline_copy_contracts(const outline *o, ir_graph *to, const uint32_t *map, uint32_t region) {
   const ir_graph *g = o->from;
   uint32_t *own = g->contracts.count ? IR_NEW_ARRAY(o->c->arena, uint32_t, g->nodes.count) : NULL;
   for (uint32_t n = 1; own && n < g->nodes.count; n++) {
     const uint32_t of = ir_at(g, n)->region;
-    if (region ? lies_inside(g, of, region) : !of) own[n] = map[n];
+    if (region ? outline_lies_inside(g, of, region) : !of) own[n] = map[n];
   }
   if (own) ir_copy_contracts(g, to, own);
   return own || !g->contracts.count;
 }
 
-static const uint32_t *yields_of(const taken *t) { return &t->o->from->yields.at[t->o->from->regions.at[t->region].first]; }
+const uint32_t *outline_yields(const taken *t) { return &t->o->from->yields.at[t->o->from->regions.at[t->region].first]; }
 
-static bool is_argument(const taken *t, uint32_t node, uint32_t index) {
+bool outline_is_argument(const taken *t, uint32_t node, uint32_t index) {
   const ir_node *n = ir_at(t->o->from, node);
   return n->op == IR_OP_argument && n->region == t->region && ir_attr_int(t->o->from, node, IR_ATTR_index, -1) == (int64_t)index;
 }
@@ -115,8 +89,8 @@ static bool find_count(taken *t, uint32_t k, uint32_t yield) {
   ir_expr by;
   if ((n->op != IR_OP_add && n->op != IR_OP_sub) || !ir_dtypes[n->type.dtype].is_int || ir_dtypes[n->type.dtype].bits < 32) return false;
   if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &n->type), &one) || one != 1) return false;
-  const uint32_t side = is_argument(t, ir_arg(g, yield, 0), k) ? 0 : 1;
-  if (!is_argument(t, ir_arg(g, yield, side), k) || (n->op == IR_OP_sub && side)) return false;
+  const uint32_t side = outline_is_argument(t, ir_arg(g, yield, 0), k) ? 0 : 1;
+  if (!outline_is_argument(t, ir_arg(g, yield, side), k) || (n->op == IR_OP_sub && side)) return false;
   if (!known_number(t->o, ir_arg(g, yield, 1 - side), &by) || !expr_is_const(g->pool, by, &step)) return false;
   if (!known_number(t->o, initial, &t->start[k])) return false;
   t->step[k] = n->op == IR_OP_sub ? -step : step;
@@ -141,8 +115,8 @@ static bool is_result_read(const taken *t, uint32_t k) {
 static void sort_carried(taken *t) {
   const ir_region *r = &t->o->from->regions.at[t->region];
   for (uint32_t k = 0; k < r->count; k++) {
-    t->fixed[k] = is_argument(t, yields_of(t)[k], k) && t->goes_on != (int64_t)k;
-    t->counts[k] = !t->fixed[k] && find_count(t, k, yields_of(t)[k]) && (t->goes_on < 0 || !is_result_read(t, k));
+    t->fixed[k] = outline_is_argument(t, outline_yields(t)[k], k) && t->goes_on != (int64_t)k;
+    t->counts[k] = !t->fixed[k] && find_count(t, k, outline_yields(t)[k]) && (t->goes_on < 0 || !is_result_read(t, k));
   }
 }
 
@@ -160,37 +134,36 @@ static uint32_t add_input(taken *t, uint32_t outside, const ir_tensor *type, boo
   return made;
 }
 
-/* Is it made of constants by views, casts and arithmetic alone? WIDENED: one of them has fewer bytes; weights of products are, which settle
+/* Is it made of constants by views, casts and arithmetic alone? OUTLINE_WIDENED: one of them has fewer bytes; weights of products are, which settle
    such (rewrite/weights.c) in the body as anywhere. As an input they would be widened in every run, and be no constant to the products. */
-enum { VARIES, CONSTANT, WIDENED };
-static uint32_t what_of(const ir_graph *g, uint32_t node, uint32_t depth) {
+uint32_t outline_what(const ir_graph *g, uint32_t node, uint32_t depth) {
   const ir_node *n = ir_at(g, node);
-  uint32_t most = CONSTANT;
-  if (n->op == IR_OP_const) return CONSTANT;
+  uint32_t most = OUTLINE_CONSTANT;
+  if (n->op == IR_OP_const) return OUTLINE_CONSTANT;
   const bool simple = n->op == IR_OP_cast || n->op == IR_OP_add || n->op == IR_OP_sub || n->op == IR_OP_mul || n->op == IR_OP_broadcast;
-  if (!depth || !(simple || (fusion_is_view(g, node) && n->op != IR_OP_concat))) return VARIES;
+  if (!depth || !(simple || (fusion_is_view(g, node) && n->op != IR_OP_concat))) return OUTLINE_VARIES;
   for (uint32_t i = 0; i < n->arity; i++) {
-    const uint32_t own = what_of(g, ir_arg(g, node, i), depth - 1);
-    if (own == VARIES) return VARIES;
+    const uint32_t own = outline_what(g, ir_arg(g, node, i), depth - 1);
+    if (own == OUTLINE_VARIES) return OUTLINE_VARIES;
     if (own > most) most = own;
   }
-  return n->op == IR_OP_cast && ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].bytes < ir_dtypes[n->type.dtype].bytes ? WIDENED : most;
+  return n->op == IR_OP_cast && ir_dtypes[ir_at(g, ir_arg(g, node, 0))->type.dtype].bytes < ir_dtypes[n->type.dtype].bytes ? OUTLINE_WIDENED
+                                                                                                                           : most;
 }
 
 /* The body's node for a value from around: made again where that is free, else an input. */
 static uint32_t reach_by(taken *t, uint32_t node, uint32_t depth, bool again) {
-  enum { DEEP = 8 };
   const ir_graph *g = t->o->from;
   const ir_node *n = ir_at(g, node);
   if (t->map[node]) return t->map[node];
   const bool source = n->op == IR_OP_const || n->op == IR_OP_iota || n->op == IR_OP_dim;
   const bool view = fusion_is_view(g, node) && n->op != IR_OP_concat && depth < 32;
-  again = again || what_of(g, node, DEEP) == WIDENED;
+  again = again || outline_what(g, node, OUTLINE_DEEP) == OUTLINE_WIDENED;
   if (!source && !view && !again) return t->map[node] = add_input(t, node, &n->type, false);
   for (uint32_t i = 0; i < n->arity; i++) (void)reach_by(t, ir_arg(g, node, i), depth + 1, again);
   const uint32_t open = t->body->open_region;
   t->body->open_region = 0;
-  t->map[node] = copy_into(t->o, t->body, node, t->map);
+  t->map[node] = outline_copy(t->o, t->body, node, t->map);
   t->body->open_region = open;
   return t->map[node];
 }
@@ -215,7 +188,8 @@ static uint32_t put_inner_repeat(taken *t, uint32_t node) {
   uint32_t args[256];
   for (uint32_t i = 0; i < ir_at(g, node)->arity; i++) args[i] = t->map[ir_arg(g, node, i)];
   for (uint32_t i = 0; i < region->count; i++)
-    if (!lies_inside(g, ir_at(g, g->yields.at[region->first + i])->region, t->region)) (void)reach(t, g->yields.at[region->first + i]);
+    if (!outline_lies_inside(g, ir_at(g, g->yields.at[region->first + i])->region, t->region))
+      (void)reach(t, g->yields.at[region->first + i]);
   const uint32_t first = body->yields.count;
   for (uint32_t i = 0; i < region->count; i++)
     if (!IR_PUSH(body->arena, &body->yields, t->map[g->yields.at[region->first + i]])) return 0;
@@ -232,7 +206,7 @@ static uint32_t put_inner_repeat(taken *t, uint32_t node) {
 static bool copy_regions(taken *t) {
   const ir_graph *g = t->o->from;
   for (uint32_t r = t->region + 1; r < g->regions.count; r++) {
-    if (!lies_inside(g, r, t->region)) continue;
+    if (!outline_lies_inside(g, r, t->region)) continue;
     const ir_region *old = &g->regions.at[r];
     const ir_region region = {
         .count = old->count, .parent = old->parent == t->region ? 0 : t->regions[old->parent], .trips = old->trips, .initial = 0};
@@ -250,12 +224,12 @@ static uint32_t put_body_node(taken *t, uint32_t node) {
     t->map[table] = add_input(t, table, &ir_at(g, table)->type, false);
   }
   for (uint32_t i = 0; i < n->arity; i++)
-    if (!lies_inside(g, ir_at(g, ir_arg(g, node, i))->region, t->region)) (void)reach(t, ir_arg(g, node, i));
+    if (!outline_lies_inside(g, ir_at(g, ir_arg(g, node, i))->region, t->region)) (void)reach(t, ir_arg(g, node, i));
   t->body->open_region = n->region == t->region ? 0 : t->regions[n->region];
   uint32_t made;
   if (n->op == IR_OP_argument && n->region == t->region) made = put_argument(t, node);
   else if (n->op == IR_OP_repeat) made = put_inner_repeat(t, node);
-  else made = copy_into(t->o, t->body, node, t->map);
+  else made = outline_copy(t->o, t->body, node, t->map);
   t->body->open_region = 0;
   return made;
 }
@@ -275,7 +249,7 @@ static snt_result check_musts(const outline *o) {
 }
 
 /* What carried value k is behind a trip: where the flag is down, what it was. The trips behind the end change nothing, and so may be left out. */
-static uint32_t guarded(ir_graph *g, bool is_flag, uint32_t flag, uint32_t next, uint32_t before) {
+uint32_t outline_guard(ir_graph *g, bool is_flag, uint32_t flag, uint32_t next, uint32_t before) {
   if (next == before) return next;
   return is_flag ? ir_add2(g, IR_OP_and, flag, next) : ir_add3(g, IR_OP_select, flag, next, before);
 }
@@ -288,8 +262,8 @@ static uint32_t flag_of(const taken *t) {
 }
 
 static uint32_t next_of(const taken *t, uint32_t k, uint32_t before) {
-  const uint32_t next = t->map[yields_of(t)[k]], flag = flag_of(t);
-  return flag ? guarded(t->body, t->goes_on == (int64_t)k, t->body->inputs.at[flag - 1].node, next, before) : next;
+  const uint32_t next = t->map[outline_yields(t)[k]], flag = flag_of(t);
+  return flag ? outline_guard(t->body, t->goes_on == (int64_t)k, t->body->inputs.at[flag - 1].node, next, before) : next;
 }
 
 /* Is the body pointwise, but for elements of lists from around, whose numbers it computes? */
@@ -298,10 +272,10 @@ static bool reads_tables(const taken *t) {
   bool found = false;
   for (uint32_t i = 1; i < t->owner; i++) {
     const ir_node *n = ir_at(g, i);
-    if (!lies_inside(g, n->region, t->region)) continue;
+    if (!outline_lies_inside(g, n->region, t->region)) continue;
     const uint32_t table = n->op == IR_OP_gather ? ir_arg(g, i, 0) : 0;
     if (table &&
-        (ir_at(g, table)->type.rank != 1 || ir_attr_flag(g, i, IR_ATTR_zero) || lies_inside(g, ir_at(g, table)->region, t->region)))
+        (ir_at(g, table)->type.rank != 1 || ir_attr_flag(g, i, IR_ATTR_zero) || outline_lies_inside(g, ir_at(g, table)->region, t->region)))
       return false;
     if (!table && n->op != IR_OP_argument && !(ir_ops[n->op].flags & (IR_POINTWISE | IR_SOURCE))) return false;
     found |= table != 0;
@@ -314,17 +288,17 @@ static bool fill_body(taken *t) {
   t->tables = reads_tables(t);
   if (!copy_regions(t)) return false;
   for (uint32_t n = 1; n < t->owner && !t->body->failed; n++)
-    if (lies_inside(g, ir_at(g, n)->region, t->region)) t->map[n] = put_body_node(t, n);
+    if (outline_lies_inside(g, ir_at(g, n)->region, t->region)) t->map[n] = put_body_node(t, n);
   const ir_region *r = &g->regions.at[t->region];
   for (uint32_t i = 0; i < t->outside.count; i++) {
     if (t->outside.at[i] < UINT32_MAX - MAX_CARRIED) continue;
-    const uint32_t k = UINT32_MAX - t->outside.at[i], yield = yields_of(t)[k];
-    if (!lies_inside(g, ir_at(g, yield)->region, t->region)) (void)reach(t, yield);
+    const uint32_t k = UINT32_MAX - t->outside.at[i], yield = outline_yields(t)[k];
+    if (!outline_lies_inside(g, ir_at(g, yield)->region, t->region)) (void)reach(t, yield);
   }
   for (uint32_t k = 0; k < r->count; k++) /* carried values that the body never names: their input is here alone */
     for (uint32_t i = 0; i < t->outside.count && !t->body->failed; i++)
       if (t->outside.at[i] == UINT32_MAX - k) ir_add_update(t->body, t->body->inputs.at[i].node, next_of(t, k, t->body->inputs.at[i].node));
-  return copy_contracts(t->o, t->body, t->map, t->region) && !t->body->failed;
+  return outline_copy_contracts(t->o, t->body, t->map, t->region) && !t->body->failed;
 }
 
 /* ---- the repeat's place ---- */
@@ -449,43 +423,7 @@ static uint32_t final_count(const taken *t, uint32_t k) {
                  expr_add(x, t->start[k], expr_mul(x, expr_int(x, t->step[k]), t->trips)));
 }
 
-/* ---- few trips: the body again and again ---- */
-
-static bool is_worth_unrolling(const taken *t, int64_t *trips) {
-  const ir_graph *g = t->o->from;
-  if (!expr_is_const(g->pool, t->trips, trips) || *trips > UNROLL_TRIPS) return false;
-  uint32_t nodes = 0, heavy = 0;
-  for (uint32_t n = 1; n < t->owner; n++) {
-    const ir_node *node = ir_at(g, n);
-    if (!lies_inside(g, node->region, t->region)) continue;
-    if (node->region != t->region || node->op == IR_OP_repeat) return *trips == 0;
-    nodes++;
-    heavy += !(ir_ops[node->op].flags & (IR_POINTWISE | IR_MOVEMENT | IR_SOURCE)) && node->op != IR_OP_argument;
-  }
-  return *trips <= 1 || (!heavy && nodes * (uint64_t)*trips <= UNROLL_NODES);
-}
-
-static bool unroll(taken *t, int64_t trips, uint32_t *results) {
-  outline *o = t->o;
-  const ir_graph *g = o->from;
-  const ir_region *r = &g->regions.at[t->region];
-  for (uint32_t k = 0; k < r->count; k++) results[k] = o->map[ir_arg(g, t->owner, k)];
-  for (int64_t trip = 0; trip < trips && !o->to->failed; trip++) {
-    for (uint32_t n = 1; n < t->owner && !o->to->failed; n++) {
-      const ir_node *node = ir_at(g, n);
-      if (node->region != t->region) continue;
-      if (node->op == IR_OP_argument) o->map[n] = results[ir_attr_int(g, n, IR_ATTR_index, 0)];
-      else o->map[n] = copy_into(o, o->to, n, o->map);
-    }
-    const uint32_t flag = t->goes_on < 0 ? 0 : results[t->goes_on];
-    for (uint32_t k = 0; k < r->count; k++) {
-      const uint32_t next = o->map[yields_of(t)[k]];
-      results[k] = flag ? guarded(o->to, t->goes_on == (int64_t)k, flag, next, results[k]) : next;
-    }
-    if (!copy_contracts(o, o->to, o->map, t->region)) return false;
-  }
-  return !o->to->failed;
-}
+/* ---- any repeat ---- */
 
 static snt_result take_out(outline *o, uint32_t node, uint32_t *results) {
   const ir_graph *g = o->from;
@@ -497,9 +435,9 @@ static snt_result take_out(outline *o, uint32_t node, uint32_t *results) {
   t->region = (uint32_t)ir_attr_int(g, node, IR_ATTR_region, 0);
   t->trips = expr_max(g->pool, 0, ir_attr_ints(g, node, IR_ATTR_trips, NULL)[0]);
   t->goes_on = ir_attr_int(g, node, IR_ATTR_while, -1);
-  if (is_worth_unrolling(t, &trips)) return unroll(t, trips, results) ? SNT_OK : starved(o);
-  t->variable = add_variable(o, t->trips);
   sort_carried(t);
+  if (outline_is_better_apart(t, &trips)) return outline_write_out(t, trips, results) ? SNT_OK : starved(o);
+  t->variable = add_variable(o, t->trips);
   fusion_body *b = new_body(t);
   if (!b || !fill_body(t)) {
     if (b && t->body->first_error.result && o->c->diag) *o->c->diag = t->body->first_error;
@@ -532,7 +470,7 @@ static snt_result copy_main(outline *o) {
     } else if (node->op == IR_OP_pick) {
       o->map[n] = results[ir_arg(g, n, 0)][ir_attr_int(g, n, IR_ATTR_index, 0)];
     } else {
-      o->map[n] = copy_into(o, o->to, n, o->map);
+      o->map[n] = outline_copy(o, o->to, n, o->map);
     }
     if (o->to->failed || !o->map[n]) {
       if (o->c->diag && o->to->first_error.result) *o->c->diag = o->to->first_error;
@@ -546,7 +484,7 @@ static bool copy_ends(outline *o) {
   const ir_graph *f = o->from;
   for (uint32_t i = 0; i < f->outputs.count; i++) ir_add_output(o->to, &f->names.at[f->outputs.at[i].name], o->map[f->outputs.at[i].node]);
   for (uint32_t i = 0; i < f->updates.count; i++) ir_add_update(o->to, o->map[f->updates.at[i].state], o->map[f->updates.at[i].value]);
-  return copy_contracts(o, o->to, o->map, 0);
+  return outline_copy_contracts(o, o->to, o->map, 0);
 }
 
 snt_result fusion_outline(fusion_context *c, bool *changed) {

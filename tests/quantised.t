@@ -87,7 +87,7 @@ my @cases = ( # name, contractions of words, what it is, text
   ['mean', 0, 'what is taken off is no whole number', linear('u8', 100, 24, 64, 40, 'i8', -127, 255, 0) =~ s/100\.0/100.5/r],
 );
 my $words = profile('opencl');
-my $passes = 'canonicalise,decompose,quantised,integers,rewrite,layout,words';
+my $passes = 'outline,canonicalise,decompose,quantised,integers,rewrite,layout,words';
 sub packed { my ($name, $profile, $more) = @_; my $said = `$sinter opt $dir/$name.snt --run $passes --profile $profile $more 2>&1`; my @found = $said =~ /\bpacked\b/g; return $? ? $said : scalar @found }
 for my $case (@cases) {
   my ($name, $want, $why, $text) = @$case;

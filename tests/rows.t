@@ -256,4 +256,23 @@ for my $case (
   }
 }
 
+# Few steps of a recurrence (fusion/outline_trips.c): a loop, of which explicit vectors make one kernel, or launches, where there are less than five, the weights are more than the
+# units' own caches hold, or lanes are vectors.
+for my $case (['small', 8, 48, 1, 4, 16], ['both ways', 8, 48, 2, 4, 18], ['few', 4, 48, 1, 8, 9], ['large', 5, 320, 1, 10, 10], ['one', 1, 48, 1, 2, 2]) {
+  my ($name, $steps, $hidden, $directions, @kernels) = @$case;
+  my $gates = 4 * $hidden;
+  my $file = put("steps_${steps}_${hidden}_$directions.snt", "graph \@g(%x: f32[$steps,1,$hidden]) {\n  %w: f32[$directions,$gates,$hidden] = const normal seed=1 scale=0.05\n" .
+    "  %r: f32[$directions,$gates,$hidden] = const normal seed=2 scale=0.05\n  %y, %h, %c = lstm %x, %w, %r\n  return y=%y, c=%c\n}\n");
+  for my $profile ('pocl', 'dgpu') {
+    is(() = `$sinter explain $file --profile $profile` =~ /^  k\d+_/mg, $kernels[$profile eq 'dgpu'], "$name steps: kernels on $profile");
+  }
+  right($file, "$name steps", 'interp', "interp --profile $kir_dgpu", 'opencl:pocl');
+}
+
+# Terms whose vectors lie across a seam are read lane by lane, and so as long as many: not written out.
+my $seam = put('seam.snt', "graph \@g(%x: f32[32,60], %z: f32[32,60]) {\n  %p = relu %x\n  %q = relu %z\n  %c = concat %p, %q, axis=1\n  %y = reduce.sum %c, axes=[0]\n  return y=%y\n}\n");
+system("$sinter compile $seam --target opencl --profile pocl -o $seam.out --quiet >/dev/null 2>&1");
+cmp_ok(-s "$seam.out/k0_reduce.cl" // 1e9, '<', 20000, 'sums across a seam: a loop') or diag(`ls -l $seam.out`);
+right($seam, 'sums across a seam', 'interp', 'opencl:pocl');
+
 done_testing;

@@ -120,11 +120,12 @@ static uint32_t parts_of_vector(const emit *e) {
   return (e->lanes + most - 1) / (most ? most : 1);
 }
 
-/* Lanes that lie apart are read one by one. */
+/* Lanes that lie apart are read one by one, and those of a vector across a seam or a border. */
 static uint32_t text_of_read(const emit *e, uint32_t node, const map_access *at) {
   int64_t apart;
   ir_expr rest;
   if (at->rank != ir_at(e->g, node)->type.rank) return 1; /* below what has no map */
+  if (emit_conditions_use_lanes(e, at->condition_count, at->conditions)) return e->lanes;
   const ir_expr offset = fusion_plain_offset(e->c, node, at);
   if (!emit_uses_lanes(e, offset) || (expr_split_affine(e->x, offset, e->lane_var, &apart, &rest) && apart == 1)) return 1;
   return e->lanes;

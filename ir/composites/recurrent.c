@@ -1,11 +1,11 @@
 /* Recurrent layers: x [steps, batch, in], w [directions, gates * hidden, in], r [directions, gates * hidden, hidden] [, bias [directions,
-   2 * gates * hidden], lengths [batch], h [directions, batch, hidden], c, peepholes]. The product with w covers all steps at once; a fixed,
-   small number of steps is written out, any other is a repeat. Past its length a sequence keeps its state and gives 0. */
+   2 * gates * hidden], lengths [batch], h [directions, batch, hidden], c, peepholes]. The product with w covers all steps at once; the
+   steps are a repeat (few of them may be launches of their own: fusion/outline.c). Past its length a sequence keeps its state and gives 0. */
 #include "ir/composites/private.h"
 #include "ir/literal.h"
 #include <float.h>
 
-enum { MOST_WRITTEN_OUT = 16, MOST_GATES = 4 };
+enum { MOST_GATES = 4 };
 typedef struct layer layer;
 typedef void (*cell_step)(composite_call *, const layer *, uint32_t x, uint32_t state[2]);
 struct layer {
@@ -207,19 +207,6 @@ static uint32_t with_axis(composite_call *c, uint32_t v, uint32_t axis) {
   return step_reshape(c, v, type.rank + 1u, type.dims);
 }
 
-/* Steps written out: y [steps, batch, hidden]. */
-static uint32_t write_out(composite_call *c, const layer *l, int64_t steps, uint32_t x, uint32_t state[2]) {
-  uint32_t y[MOST_WRITTEN_OUT];
-  for (int64_t i = 0; i < steps; i++) {
-    const int64_t t = l->backwards ? steps - 1 - i : i;
-    const uint32_t number = l->lengths ? ir_add_splat(c->g, SNT_I32, (double)t) : 0;
-    uint32_t out = 0;
-    advance(c, l, number, without_axis(c, step_slice(c, x, 0, t, 1, 1), 0), state, &out);
-    y[t] = with_axis(c, out, 0);
-  }
-  return step_concat(c, 0, (uint32_t)steps, y);
-}
-
 /* Steps as a repeat that carries the states, the step and y. */
 static uint32_t repeat_steps(composite_call *c, const layer *l, uint32_t x, uint32_t state[2]) {
   ir_tensor type = {.dtype = type_of(c, x)->dtype, .rank = 3, .dims = {l->steps, l->batch, l->hidden}};
@@ -274,14 +261,12 @@ static uint32_t put_inputs(composite_call *c, layer *l, uint32_t direction) {
 }
 
 static uint32_t run_direction(composite_call *c, layer *l, uint32_t direction, uint32_t last[2]) {
-  int64_t steps;
   const uint32_t x = put_inputs(c, l, direction);
   l->r = part_of(c, c->args[2], direction);
   l->peepholes = l->states == 2 ? part_of(c, c->args[7], direction) : 0;
   last[0] = start_state(c, l, c->args[5], direction);
   last[1] = l->states == 2 ? start_state(c, l, c->args[6], direction) : 0;
   if (!x || !l->r || !last[0]) return 0;
-  if (expr_is_const(c->g->pool, l->steps, &steps) && steps >= 1 && steps <= MOST_WRITTEN_OUT) return write_out(c, l, steps, x, last);
   return repeat_steps(c, l, x, last);
 }
 
