@@ -39,8 +39,9 @@ ir_expr emit_buffer_elements(const emit *, const plan_buffer *); /* of the value
 uint32_t emit_near(emit *, uint32_t memory, uint32_t number, ir_expr offset, uint32_t side_by_side); /* no number behind the last */
 uint32_t emit_texel_element(emit *, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *);
 uint32_t emit_texel_vector(emit *, uint32_t memory, ir_expr rest);
-bool emit_reads_texels(emit *, uint32_t node); /* would a read of this stored node go through texels? */
-bool emit_reads_only_texels(emit *);           /* and of all of the group's inputs? */
+bool emit_reads_texels(emit *, uint32_t node);                       /* would a read of this stored node go through texels? */
+bool emit_view_reaches(const cost_profile *, int64_t most_elements); /* as far as so many, for a view of texels */
+bool emit_reads_only_texels(emit *);                                 /* and of all of the group's inputs? */
 kir_type emit_value_type(const emit *, uint32_t value);
 /* Copies from global into local memory that go on beside other work and take no registers: emit/copy.c. */
 typedef struct emit_copied {

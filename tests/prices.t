@@ -9,7 +9,7 @@ use List::Util qw(sum0);
 use lib $FindBin::Bin;
 use Sinter;
 
-my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
+my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu', 'swiftshader', 'rusticl'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
                branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                ported => put('ported.profile', "base = pocl\nname = ported\nlanes = 16\nregisters = 32\nport_lanes = 8\n"),
@@ -205,6 +205,13 @@ for my $case ([256, 'lavapipe', 2], [1, 'lavapipe', 1], [256, 'pocl', 1]) {
   my ($queries, $profile, $count) = @$case;
   (undef, $kernels) = price(heads($queries, 'f16'), $profile);
   ok($count == 1 ? $kernels == 1 : $kernels > 1, "keys and values of two bytes, $queries queries, $profile: stored wider where texels are read for many") or diag($kernels);
+}
+# Keys and values that no view of texels reaches (more than 65536 there; none on rusticl) are read for every query by itself: rather two products.
+sub attended { my ($heads) = @_; return heads(256, 'f32') =~ s/\[12,/[$heads,/gr }
+for (['lavapipe', 24, 1], ['swiftshader', 12, 1], ['swiftshader', 24, 0], ['rusticl', 4, 0]) {
+  my ($profile, $heads, $one) = @$_;
+  (undef, $kernels) = price(attended($heads), $profile);
+  is($kernels == 1 ? 1 : 0, $one, "$profile: attention of $heads heads of 256 x 64 " . ($one ? 'is one kernel' : 'is several')) or diag("$kernels kernels");
 }
 my $tail = "  %b = mul %a, %a\n  %c = add %b, %a\n  %d = mul %c, %b\n  %e = add %d, %c\n  return y=%e\n";
 my ($taken, $waited) = map { (price(followed($tail), $_))[0] - (price(followed("  return y=%a\n"), $_))[0] } 'wide', 'ported';

@@ -8,6 +8,7 @@ launch_ns = 60000 ns
 dram_gbs = 1 GB/s
 cache_gbs = 1 GB/s
 stream_store_factor = 1
+lane_load_cycles = 15             # attention of 4 x 256 keys and queries, element by element; sinter calibrate --cpu-time 20 (an Emerald Rapids, load 13)
 caps.texel = 0
 caps.nan_unsafe = 0
 caps.exact_div = 0

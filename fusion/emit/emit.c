@@ -11,7 +11,7 @@ ir_expr emit_buffer_elements(const emit *e, const plan_buffer *b) {
 }
 
 /* A view of texels reaches all of it; or as far as a storage buffer, so that what is too large for the one is too large for the other. */
-static bool view_reaches(const cost_profile *p, int64_t most_elements) {
+bool emit_view_reaches(const cost_profile *p, int64_t most_elements) {
   return ((uint64_t)most_elements + 3) / 4 <= p->max_texels || (p->max_buffer_bytes && p->max_texels >= p->max_buffer_bytes / 16);
 }
 
@@ -30,7 +30,7 @@ static bool wants_texel(const emit *e, const plan_buffer *b, uint8_t access) {
   expr_bounds(e->x, emit_buffer_elements(e, b), &least, &most);
   if (e->c->reads_own && b->kind != PLAN_CONSTANT && b->kind != PLAN_INPUT) return false;
   return p->reads == COST_READS_TEXEL && p->caps.texel && fusion_has_texels(b->dtype) && (b->dtype != SNT_F16 || !p->caps.f16_arithmetic) &&
-         access == KIR_READ && most >= 4 && view_reaches(p, most) && !is_written_over(e, b);
+         access == KIR_READ && most >= 4 && emit_view_reaches(p, most) && !is_written_over(e, b);
 }
 
 bool emit_reads_texels(emit *e, uint32_t node) {

@@ -375,6 +375,18 @@ bool schedule_attention_accepts(const fusion_context *c, const fusion_group *gro
 
 /* ---- work ---- */
 
+/* Cycles that lanes need to read keys or values for each query by itself, in cycles of an element: what no view of texels shows has no tile of queries
+   (attend_build_items), and each of its loads is one for every lane. */
+static double each_query_cycles(const fusion_context *c, uint32_t operand, double rows) {
+  const cost_profile *p = c->options->profile;
+  const uint32_t base = c->facts[operand].base;
+  if (schedule_is_explicit(c) || p->local_bytes > 0) return 0;
+  if (p->reads == COST_READS_TEXEL && p->caps.texel && fusion_has_texels(ir_at(c->graph, base)->type.dtype) &&
+      emit_view_reaches(p, (int64_t)c->elements[base]))
+    return 0;
+  return (rows - 1) * c->elements[operand] * p->lane_load_cycles * p->lanes;
+}
+
 void schedule_attention_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
   attention a;
   const char *why;
@@ -389,6 +401,8 @@ void schedule_attention_work(const fusion_context *c, const fusion_group *group,
     w->extra_cycles += fusion_narrow_cycles(c, group->inputs[i], false) * (rows - 1) * w->streams[i].bytes /
                        ir_dtypes[ir_at(c->graph, group->inputs[i])->type.dtype].bytes;
   }
+  w->extra_cycles += each_query_cycles(c, ir_arg(c->graph, a.scores, 1 - a.query_operand), rows) +
+                     each_query_cycles(c, ir_arg(c->graph, a.values, a.value_operand), rows);
   w->live_registers = 8;
 }
 

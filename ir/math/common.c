@@ -69,12 +69,12 @@ kv(km_over)(km *m, kv x, double limit, kv result) {
 /* a + b - s exactly, where s = a + b rounded and |a| >= |b| (or a sum whose tail is zero). */
 kv km_sum_tail(km *m, kv a, kv b, kv s) { return km_sub(m, b, km_sub(m, s, a)); }
 
-static kv top_half(km *m, kv x) { return km_as_f(m, km_and(m, km_as_u(m, x), km_u(m, 0xfffff000))); }
+kv km_top_half(km *m, kv x) { return km_as_f(m, km_and(m, km_as_u(m, x), km_u(m, 0xfffff000))); }
 
 /* a * b - p exactly, where p = a * b rounded (Dekker; halves by masking, so no overflow). */
 kv km_product_tail(km *m, kv a, kv b, kv p) {
   if (m->fma) return km_fma(m, a, b, km_neg(m, p));
-  const kv ah = top_half(m, a), al = km_sub(m, a, ah), bh = top_half(m, b), bl = km_sub(m, b, bh);
+  const kv ah = km_top_half(m, a), al = km_sub(m, a, ah), bh = km_top_half(m, b), bl = km_sub(m, b, bh);
   const kv high = km_sub(m, km_mul(m, ah, bh), p);
   const kv cross = km_add(m, km_add(m, high, km_mul(m, ah, bl)), km_mul(m, al, bh));
   return km_add(m, cross, km_mul(m, al, bl));

@@ -29,19 +29,25 @@ static kv product(km *m, kv p, kv s, bool unused) {
   return km_mul(m, p, s);
 }
 
-/* x = n ln 2 + r + r_tail with |r| <= 0.3467, of SIXTEENTHS 0.0217, for |x| < 2^20; *r_tail only if asked for. Returns bits that end in n + bias. */
-static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
+/* n + bias for n of x / ln 2 and, in *n, n alone, for |x| < 2^20. */
+static kv count_of(km *m, kv x, int32_t bias, kv *n) {
   const kv magic = magic_of(m, bias), t = km_mad(m, x, km_f(m, 0x1.715476p+0), magic);
-  const kv n = km_sub(m, t, magic);
-  const kv coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
+  *n = km_sub(m, t, magic);
+  return km_as_u(m, t);
+}
+
+/* x = n ln 2 + r + r_tail with |r| <= 0.3467, of SIXTEENTHS 0.0217; *r_tail only if asked for. Returns bits that end in n + bias. */
+static kv reduce(km *m, kv x, int32_t bias, kv *r, kv *r_tail) {
+  kv n;
+  const kv bits = count_of(m, x, bias, &n), coarse = km_mad(m, n, km_f(m, -LN2_HIGH), x);
   if (!r_tail) {
     *r = km_mad(m, n, km_f(m, -LN2_LOW), coarse);
-    return km_as_u(m, t);
+    return bits;
   }
   const kv low = km_mul(m, n, km_f(m, -LN2_LOW));
   *r = km_add(m, coarse, low);
   *r_tail = km_sum_tail(m, coarse, low, *r);
-  return km_as_u(m, t);
+  return bits;
 }
 
 /* fpminimax of exp(r) = 1 + r + r^2 P(r), relative error 2^-27.8; and of expm1 relative to itself, 2^-30.9 */
@@ -82,10 +88,10 @@ static const float ROOTS_REST[KM_TABLE] = {0x0p+0f,          0x1.8d96d4p-25f,  -
 static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
 
 /* Where a vector is a table of 16, a root by number and three terms take the place of five terms, and one operation, which rounds denormal results once,
-   that of powers put together from bits: 1.0 ULP (docs/derive/exp5.c). For x in -104..89. */
-static kv exp_by_roots(km *m, kv x) {
+   that of powers put together from bits: 0.57 ULP (docs/derive/exp5.c). e^x 2^-down for x in -104..104. */
+static kv exp_by_roots(km *m, kv x, double down) {
   kv r;
-  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), n = km_sub(m, km_as_f(m, bits), magic_of(m, SIXTEENTHS));
+  const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), n = km_sub(m, km_as_f(m, bits), km_f(m, MAGIC / 16 + down));
   const kv s = km_from_table(m, ROOTS, bits), rest = km_from_table(m, ROOTS_REST, bits);
   const kv p = km_fma(m, r, km_poly(m, r, IR_COUNT(EXP3), EXP3), rest);
   return kir_2(m->k, KIR_scalef, km_fma(m, p, s, s), n);
@@ -93,18 +99,15 @@ static kv exp_by_roots(km *m, kv x) {
 
 /* e^x for x in -104..72: the power of two is built 2^23 too large, so that a denormal result is rounded once; at -104 it is 0. */
 static kv exp_down(km *m, kv x, bool loose) {
-  if (m->tables) return exp_by_roots(m, x);
+  if (m->tables) return exp_by_roots(m, x, 0);
   kv r;
   const kv bits = reduce(m, x, RAISED, &r, NULL);
   return km_mul(m, exp_times(m, r, power(m, bits), loose), km_f(m, 0x1p-23));
 }
 
-/* e^x for x <= 0 (or NaN); below -104 as at -104, where it is 0. */
-kv km_exp_negative(km *m, kv x) { return exp_down(m, km_select(m, km_lt(m, x, km_f(m, -104)), km_f(m, -104), x), false); }
-
 /* e^x for x proven in -87..88, or -88 where the result may become 0 */
 kv km_exp_small(km *m, kv x) {
-  if (m->tables) return exp_by_roots(m, x);
+  if (m->tables) return exp_by_roots(m, x, 0);
   kv r;
   const kv bits = reduce(m, x, ONE, &r, NULL);
   return exp_times(m, r, power(m, bits), m->loose);
@@ -119,7 +122,7 @@ kv km_exp(km *m, kv x, kv unused) {
   const kv held = km_at_most(m, above, 89);
   kv y;
   if (m->tables) {
-    y = exp_by_roots(m, held);
+    y = exp_by_roots(m, held, 0);
   } else {
     const kv bits = reduce(m, held, TWO, &r, NULL);
     y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
@@ -198,39 +201,54 @@ kv km_cosh(km *m, kv x, kv unused) {
   return km_pass(m, x, 0, km_over(&of_abs, km_abs(m, x), SINH_MAX, km_add(m, y, y)));
 }
 
-/* fpminimax of tanh(x) = x + x^3 T(x^2), |x| <= 0.55: 2^-29.7 */
-static const float TANH11[] = {-0x1.9a79bap-8f, 0x1.5918a4p-6f, -0x1.b92358p-5f, 0x1.110dp-3f, -0x1.55554ap-2f};
+/* a / b rounded nearly once; neither b nor 1 / b may be denormal. Without fma the quotient to correct
+   is cut to half of its digits, so that its products with both halves of b are exact. */
+static kv near_quotient(km *m, kv a, kv b) {
+  if (m->exact_div) return km_div(m, a, b);
+  const kv inverse = km_div(m, km_f(m, 1), b), q = km_mul(m, a, inverse);
+  if (m->fma) return km_fma(m, km_fma(m, km_neg(m, q), b, a), inverse, q);
+  const kv cut = km_top_half(m, q), high = km_top_half(m, b), rest = km_sub(m, a, km_mul(m, cut, high));
+  return km_add(m, km_mul(m, km_sub(m, rest, km_mul(m, cut, km_sub(m, b, high))), inverse), cut);
+}
+
+/* e^r - 1 = r + r^2 P(r) as tanh wants it: each error beside what it makes of the result, 2^-26.1 at most; docs/derive/tanh.py prints them again. */
+static const float TANH5[] = {0x1.6d48c4p-10f, 0x1.1237a6p-7f, 0x1.5553dap-5f, 0x1.555494p-3f, 0x1.000002p-1f};
 
 /* x P(x^2) / Q(x^2) on |x| <= 9, 2^-25.5: an iteratively reweighted rational fit */
 static const float TANH_P[] = {0x1.cadc9p-27f, 0x1.59c33ap-16f, 0x1.ca2c6cp-9f, 0x1.120b1ap-3f, 1.0f};
 static const float TANH_Q[] = {0x1.a18004p-21f, 0x1.588604p-12f, 0x1.a7f7e8p-6f, 0x1.de5ad6p-2f, 1.0f};
 
+/* y / (y + 2) of y = e^2|x| - 1, which keeps its places near 0. Where it is large its error counts no longer, nor that of ln 2 as one float, whose
+   products with n are exact up to 8. */
 kv km_tanh(km *m, kv x, kv unused) {
   (void)unused;
   if (m->tables) return km_tanh_by_pieces(m, x);
   if (m->loose) return km_pass(m, x, 0, km_odd_quotient(m, x, 9, IR_COUNT(TANH_P), TANH_P, TANH_Q));
   km of_abs = km_of_abs(m);
-  const kv a = km_abs(m, x), z = km_mul(m, x, x);
-  const kv e = km_exp_small(m, km_mul(m, km_at_most(&of_abs, a, 10), km_f(m, 2)));
-  const kv large = km_sub(m, km_f(m, 1), km_div(m, km_f(m, 2), km_add(m, e, km_f(m, 1))));
-  const kv small = km_mad(m, km_mul(m, z, a), km_poly(m, z, IR_COUNT(TANH11), TANH11), a);
-  const kv y = km_select(m, km_lt(m, a, km_f(m, 0.55)), small, large);
-  return km_pass(m, x, 0, km_with_sign(m, y, x));
+  const kv a = km_at_most(&of_abs, km_abs(m, x), 10), twice = km_add(m, a, a);
+  kv n;
+  const kv s = power(m, count_of(m, twice, ONE, &n)), r = km_mad(m, n, km_f(m, -0x1.62e43p-1), twice);
+  const kv p = km_mad(m, km_mul(m, r, r), km_poly(m, r, IR_COUNT(TANH5), TANH5), r), y = km_mad(m, s, p, km_sub(m, s, km_f(m, 1)));
+  return km_pass(m, x, 0, km_with_sign(m, near_quotient(m, y, km_add(m, y, km_f(m, 2))), x));
 }
 
-/* e^-|x| over 1 + e^-|x| on the left, 1 over it on the right: the divisor stays in 1..2 */
+/* 1 / (1 + e^-x), both times 2^-SCALE: the divisor is finite where the result is not 0, and its inverse is no denormal. Where the device's own
+   quotient is enough, e^-|x| or 1 over 1 + e^-|x|, whose places are all of the same size. */
 kv km_sigmoid(km *m, kv x, kv unused) {
   (void)unused;
-  const kv z = km_exp_negative(m, km_neg(m, km_abs(m, x))), one = km_f(m, 1), d = km_add(m, z, one);
-  const kv over = km_select(m, km_lt(m, x, km_f(m, 0)), z, one);
-  if (m->loose || m->exact_div) return km_pass(m, x, 0, km_div(m, over, d));
-  const kv d_tail = km_sum_tail(m, one, z, d);
-  if (m->fma) {
-    kv tail;
-    const kv q = km_quotient(m, over, d, d_tail, &tail);
-    return km_pass(m, x, 0, km_add(m, q, tail));
+  enum { SCALE = 25 };
+  const kv one = km_f(m, 1), scale = km_f(m, 0x1p-25);
+  if (m->loose && !m->tables) {
+    const kv z = exp_down(m, km_at_least(m, km_neg(m, km_abs(m, x)), -104), false);
+    return km_pass(m, x, 0, km_div(m, km_select(m, km_lt(m, x, km_f(m, 0)), z, one), km_add(m, z, one)));
   }
-  const kv inverse = km_div(m, one, d), q = km_mul(m, over, inverse); /* what q d rounds away is half a place: no tail of a product */
-  const kv rest = km_sub(m, km_sub(m, over, km_mul(m, q, d)), km_mul(m, q, d_tail));
-  return km_pass(m, x, 0, km_add(m, km_mul(m, rest, inverse), q));
+  kv r, z;
+  const kv held = km_neg(m, km_at_most(m, km_at_least(m, x, -104), 70));
+  if (m->tables) {
+    z = exp_by_roots(m, held, SCALE);
+  } else {
+    const kv s = power(m, reduce(m, held, ONE - SCALE, &r, NULL));
+    z = exp_times(m, r, s, false);
+  }
+  return km_pass(m, x, 0, near_quotient(m, scale, km_add(m, z, scale)));
 }

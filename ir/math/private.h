@@ -100,6 +100,7 @@ kv km_at_least(km *m, kv x, double lo);
 kv km_within(km *m, kv x, double limit);
 kv km_over(km *m, kv x, double limit, kv result);
 kv km_sum_tail(km *m, kv a, kv b, kv s);
+kv km_top_half(km *m, kv x);
 kv km_product_tail(km *m, kv a, kv b, kv p);
 kv km_quotient(km *m, kv a, kv b, kv b_tail, kv *tail);
 kv km_root(km *m, kv z, kv z_tail, kv *tail);
@@ -113,7 +114,6 @@ typedef void km_slow(km *m, kv in, kv *out);
 void km_rare(km *m, kv bits, uint32_t limit, km_slow *slow, kv in, kv *inout, uint32_t count);
 
 /* ---- steps that several families use ---- */
-kv km_exp_negative(km *m, kv x);
 kv km_exp_small(km *m, kv x);
 kv km_exp2_pair(km *m, kv h, kv tail);
 kv km_erf_by_pieces(km *m, kv x);
