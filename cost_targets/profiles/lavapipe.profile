@@ -22,6 +22,7 @@ dram_gbs = 16 GB/s             # texel loads; a copy has 6.4, stores and all
 cache_gbs = 16 GB/s            # copies of 0.5 to 134 MB are as fast
 l1_gbs = 28 GB/s               # a second sweep over rows of 4 KB: 0.25 ms where the first takes 0.35
 stream_store_factor = 0.24     # 4 MB of vec4 stores take 3.6 times as long as of texel loads; 0.2 to 0.24 rank plans best
+hand_store_factor = 0.5        # by hand, in pairs: 0.09 to 0.11 ns a byte where loads take 0.045 and stores by lanes 0.18 to 0.20 (249 loops and rows, 459 and 184, on a Xeon)
 overlap = 0                    # they are instructions of one core: exp of 4 MB takes what a copy and it take
 strided_factor = 1.1           # a turned 384 x 384 matrix: 1.0-1.2; four texels an item (4.1-4.9 element by element)
 ghz = 3 GHz                    # all cores busy
