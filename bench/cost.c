@@ -1,5 +1,5 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N]
-   [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME]
+   [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME]
    [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another profile than the one that makes the
    partitions; --versus: the plan that PROFILE would choose beside the chosen one instead; see bench/README.md. Exit codes: 0 measured,
    1 failed, 2 wrong usage. */
@@ -249,7 +249,7 @@ static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **
   SNT_TRY(snt_context_create(&info, &b->context));
   SNT_TRY(snt_device_open(b->context, &open, &b->device, &b->diag));
   SNT_TRY(snt_stream_create(b->device, &b->stream, &b->diag));
-  if (o->versus) SNT_TRY(snt_profile_builtin(b->context, o->versus, &b->other));
+  if (o->versus && snt_profile_builtin(b->context, o->versus, &b->other) != SNT_OK) SNT_TRY(read_profile(b, o->versus, &b->other));
   if (o->prices) SNT_TRY(read_profile(b, o->prices, &b->prices));
   return o->profile ? read_profile(b, o->profile, &b->profile) : snt_device_profile(b->device, &b->profile);
 }
@@ -307,7 +307,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] "
                     "[--parts N] [--best "
                     "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
