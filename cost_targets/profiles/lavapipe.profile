@@ -32,7 +32,7 @@ lane_load_cycles = 1.5         # what a concatenation leaves out, or no texel br
 contract_share = 1.05          # sinter calibrate: 512 x 256 x 256, 0.8-1.1 (Zen 5); 0.21 on a Xeon of 2.5 GHz, before texels were handed round
 # Cycles of 8 results beyond a copy, sinter calibrate with two vectors an item on a Zen 4 (Mesa 22.3.6, LLVM 15), +-10 %. The rates above are not those of its copies there, 34 GB/s:
 # plans read what another core has written (at 24 GB/s one of forty chosen plans took 2.3 times the best one's time)
-op_cycles = 1                  # in kernels, by fits of all kinds, 1.4 to 2.3 on a Xeon (a chain of 32 alone 0.66; Zen 4 0.47 to 0.9); 0.75 to 1 rank alike, 1 without what products compute of bytes
+op_cycles = 1                  # in loops and products, by fits of their times, 1.4 to 2.8 on a Xeon, in rows up to 1 (a chain of 32 alone 0.66; Zen 4 0.47 to 0.9); 0.75 to 1 rank alike, 1 without what products compute of bytes
 special_cycles = 11            # exp
 div_cycles = 2.2
 cycles.max.f32 = 1.4
