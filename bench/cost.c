@@ -1,14 +1,15 @@
-/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N]
-   [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE
-   [--priced]] [--verbose]. Prints a line a graph and the means; --versus: the plan that PROFILE would choose beside the chosen one instead;
-   see bench/README.md. Exit codes: 0 measured, 1 failed, 2 wrong usage. */
+/* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N]
+   [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME]
+   [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another profile than the one that makes the
+   partitions; --versus: the plan that PROFILE would choose beside the chosen one instead; see bench/README.md. Exit codes: 0 measured,
+   1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct cost_options {
-  const char *device, *profile, *graphs, *versus, *only, *table;
+  const char *device, *profile, *prices, *graphs, *versus, *only, *table;
   uint32_t random, readers, seed, parts, best, again, rounds;
   bool verbose, processor_time, apart, priced;
 } cost_options;
@@ -228,6 +229,15 @@ static void run_random(cost_bench *b, const char *kind, void (*make)(cost_bench 
   }
 }
 
+static snt_result read_profile(cost_bench *b, const char *path, snt_profile **out) {
+  void *text;
+  size_t size;
+  SNT_TRY(host_read_file(path, &text, &size, &b->diag));
+  const snt_result r = snt_profile_parse(b->context, text, size, out, &b->diag);
+  free(text);
+  return r;
+}
+
 static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **cache) {
   host_env env;
   SNT_TRY(host_read_env(&env, &b->diag));
@@ -239,20 +249,16 @@ static snt_result open_bench(cost_bench *b, const cost_options *o, host_cache **
   SNT_TRY(snt_context_create(&info, &b->context));
   SNT_TRY(snt_device_open(b->context, &open, &b->device, &b->diag));
   SNT_TRY(snt_stream_create(b->device, &b->stream, &b->diag));
-  if (o->versus) SNT_TRY(snt_profile_builtin(b->context, o->versus, &b->other));
-  if (!o->profile) return snt_device_profile(b->device, &b->profile);
-  void *text;
-  size_t size;
-  SNT_TRY(host_read_file(o->profile, &text, &size, &b->diag));
-  const snt_result r = snt_profile_parse(b->context, text, size, &b->profile, &b->diag);
-  free(text);
-  return r;
+  if (o->versus && snt_profile_builtin(b->context, o->versus, &b->other) != SNT_OK) SNT_TRY(read_profile(b, o->versus, &b->other));
+  if (o->prices) SNT_TRY(read_profile(b, o->prices, &b->prices));
+  return o->profile ? read_profile(b, o->profile, &b->profile) : snt_device_profile(b->device, &b->profile);
 }
 
 static void close_bench(cost_bench *b, host_cache *cache) {
   snt_stream_destroy(b->stream);
   snt_profile_destroy(b->profile);
   snt_profile_destroy(b->other);
+  snt_profile_destroy(b->prices);
   snt_device_destroy(b->device);
   snt_context_destroy(b->context);
   host_cache_close(cache);
@@ -273,7 +279,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
       {"--device", &o->device, NULL},   {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
       {"--readers", NULL, &o->readers}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},
       {"--only", &o->only, NULL},       {"--table", &o->table, NULL},     {"--best", NULL, &o->best},     {"--again", NULL, &o->again},
-      {"--rounds", NULL, &o->rounds},
+      {"--rounds", NULL, &o->rounds},   {"--prices", &o->prices, NULL},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -298,9 +304,10 @@ int main(int argc, char **argv) {
   void *text = NULL;
   size_t size;
   if (!parse_options(&o, argc, argv)) {
-    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] [--parts N] [--best "
+    fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] "
+                    "[--parts N] [--best "
                     "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;

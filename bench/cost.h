@@ -28,6 +28,7 @@ typedef struct cost_bench {
   snt_context *context;
   snt_device *device;
   snt_profile *profile, *other; /* other: whose choices are measured beside ours; null: none */
+  snt_profile *prices;          /* by which the kernels that `profile` makes are ranked; null: by its own */
   snt_stream *stream;
   uint64_t random; /* state of the generator, begun anew for every graph */
   uint32_t seed;

@@ -40,11 +40,31 @@ static double beside_steps(const cost_bench *b, const snt_exec *x) {
   return x->near ? exec_saved_by_units(x) : x->device->profile.wake_ns;
 }
 
+/* What the same kernels are priced at by another profile, beyond what they were made by. */
+static double beyond_prices(const snt_program *program, const cost_profile *other) {
+  fusion_context c = program->fusion;
+  fusion_options options = *c.options;
+  const cost_profile *const profiles[] = {options.profile, other};
+  double total[2] = {0};
+  c.options = &options;
+  for (uint32_t k = 0; other && k < 2; k++) {
+    options.profile = profiles[k];
+    if (!fusion_count_elements(&c)) return 0;
+    for (uint32_t i = 0; i < c.order_count; i++) {
+      cost_work w;
+      work_of(&c, &c.groups.at[c.order[i]], &w);
+      total[k] += price(options.profile, &w);
+    }
+  }
+  return total[1] - total[0];
+}
+
 void cost_predict(const cost_bench *b, partition *part) {
   const snt_program *program = part->program;
   const fusion_context *c = &program->fusion;
   const cost_profile *p = &b->profile->profile;
   double left_out[MODEL_COUNT] = {0}, full = beside_steps(b, part->exec), bytes = 0;
+  if (b->prices) full += beyond_prices(program, &b->prices->profile);
   uint8_t *seen = calloc(c->graph->nodes.count + 1, 1);
   for (uint32_t i = 0; i < program->plan.steps.count; i++) {
     const plan_step *s = &program->plan.steps.at[i];

@@ -31,14 +31,13 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
   double times = 0, total = 0;
   for (uint32_t i = 0; i < w->stream_count; i++) total += w->streams[i].bytes;
   const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
-  const double rate = first_rate(p, total, last_cache);
+  const double rate = first_rate(p, total, last_cache), store_factor = w->by_hand ? p->hand_store_factor : p->stream_store_factor;
   for (uint32_t i = 0; i < w->stream_count; i++) {
     const cost_stream *s = &w->streams[i];
     const double strided = s->strided ? p->strided_factor : 1;
     double own = s->bytes * strided;
     /* a plain store reads the line first; streaming stores do not */
-    if (s->write && p->stream_store_factor < 1)
-      own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / p->stream_store_factor;
+    if (s->write && store_factor < 1) own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / store_factor;
     own /= at_least(rate, 1e-3);
     if (s->accesses > s->bytes) own += (s->accesses - s->bytes) * strided / at_least(repeat_rate(p, s->reuse_bytes), 1e-3);
     times += own;

@@ -23,6 +23,7 @@ typedef struct cost_work {
   double spilled;                   /* values of an item that are stored and loaded again for want of registers */
   double waited;                    /* share of what computing and traffic hide of each other elsewhere that they do not here */
   double barriers, groups;
+  bool by_hand; /* lanes store by addresses that the driver sees to be one for all of them */
   uint32_t stream_count;
   cost_stream streams[COST_MAX_STREAMS];
 } cost_work;

@@ -39,6 +39,7 @@ typedef struct cost_profile {
       l1_gbs;                 /* GB/s: streaming read+write; last cache; second level of all units (0: as the last); L1 aggregate */
   double strided_factor;      /* slow-down of reads whose lanes are not adjacent */
   double stream_store_factor; /* traffic of a streaming store to a plain one's (read for ownership), or of a load to a store's; <= 1 */
+  double hand_store_factor;   /* as that one, where lanes store by hand (hand_texels) */
   double stream_threshold;    /* bytes of all operands beyond which streaming stores pay */
   double least_saving;        /* ns: what a fusion must save more than; bench/cost sets one below 0, for fusions that a price refuses */
   double overlap;             /* share of the shorter of computing and memory traffic that the longer one hides */

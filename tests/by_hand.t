@@ -28,7 +28,7 @@ my %graphs = (
   'rows' => [1, graph('%x: f32[256,512]', '%y = softmax %x', 'return y=%y')],
   'rows of twelve trips' => [1, graph('%x: f32[256,768], %g: f32[768]', '%y = rmsnorm %x, %g', 'return y=%y')],
   'rows that end inside of a trip' => [0, graph('%x: f32[256,500]', '%y = softmax %x', 'return y=%y')],
-  'rows with a result in a sweep of their own' => [0, graph('%x: f32[256,512]', '%e = exp %x', '%y = reduce.sum %e, axes=[1]', 'return y=%y, e=%e')],
+  'rows with a result in a sweep of their own' => [0, graph('%x: f32[256,512]', '%e = exp %x', '%y = reduce.sum %e, axes=[1]', 'must_fuse %e, %y', 'return y=%y, e=%e')],
 );
 for my $name (sort keys %graphs) {
   my ($hand, $text) = @{$graphs{$name}};

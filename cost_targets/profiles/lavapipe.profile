@@ -22,6 +22,7 @@ dram_gbs = 16 GB/s             # texel loads; a copy has 6.4, stores and all
 cache_gbs = 16 GB/s            # copies of 0.5 to 134 MB are as fast
 l1_gbs = 28 GB/s               # a second sweep over rows of 4 KB: 0.25 ms where the first takes 0.35
 stream_store_factor = 0.24     # 4 MB of vec4 stores take 3.6 times as long as of texel loads; 0.2 to 0.24 rank plans best
+hand_store_factor = 0.5        # by hand, in pairs: 0.09 to 0.11 ns a byte where loads take 0.045 and stores by lanes 0.18 to 0.20 (249 loops and rows, 459 and 184, on a Xeon)
 overlap = 0                    # they are instructions of one core: exp of 4 MB takes what a copy and it take
 strided_factor = 1.1           # a turned 384 x 384 matrix: 1.0-1.2; four texels an item (4.1-4.9 element by element)
 ghz = 3 GHz                    # all cores busy
@@ -31,7 +32,7 @@ lane_load_cycles = 1.5         # what a concatenation leaves out, or no texel br
 contract_share = 1.05          # sinter calibrate: 512 x 256 x 256, 0.8-1.1 (Zen 5); 0.21 on a Xeon of 2.5 GHz, before texels were handed round
 # Cycles of 8 results beyond a copy, sinter calibrate with two vectors an item on a Zen 4 (Mesa 22.3.6, LLVM 15), +-10 %. The rates above are not those of its copies there, 34 GB/s:
 # plans read what another core has written (at 24 GB/s one of forty chosen plans took 2.3 times the best one's time)
-op_cycles = 0.5
+op_cycles = 1                  # in loops and products, by fits of their times, 1.4 to 2.8 on a Xeon, in rows up to 1 (a chain of 32 alone 0.66; Zen 4 0.47 to 0.9); 0.75 to 1 rank alike, 1 without what products compute of bytes
 special_cycles = 11            # exp
 div_cycles = 2.2
 cycles.max.f32 = 1.4

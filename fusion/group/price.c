@@ -518,6 +518,25 @@ static void add_registers(const fusion_context *c, const fusion_group *group, co
   w->spilled = !lanes ? crowded : over > 0 ? over : 0;
 }
 
+/* Does it store by hand, as a flat loop of whole shares, or rows that are written out and have nothing that is stored early (schedule/loop.c, row.c)? */
+static bool stores_by_hand(const fusion_context *c, const fusion_group *group) {
+  enum { SHARE = 32, TEXEL = 4 }; /* elements of an item, at least */
+  const cost_profile *p = c->options->profile;
+  if (!(p->hand_store_factor > 0) || (group->kind != GROUP_LOOP && group->kind != GROUP_ROW)) return false;
+  const double own = elements_of(c, group->hero), share = SHARE * p->caps.subgroup_size;
+  if (group->kind == GROUP_LOOP) return fmod(own, share) == 0 && schedule_by_hand(c, group, HAND_LOOP, SHARE, (int64_t)(own / share));
+  const double all = elements_of(c, ir_arg(c->graph, group->hero, 0)), columns = all / own;
+  bool stored = false;
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    uint32_t steps = 64;
+    if (elements_of(c, group->outputs[i]) < all) continue;
+    if (!schedule_depends_on_reduction(c, group, group->outputs[i], &steps)) return false;
+    stored = true;
+  }
+  return stored && group_reduces_rows(c->graph, group->hero) && fmod(columns, TEXEL * p->caps.subgroup_size) == 0 &&
+         schedule_by_hand(c, group, HAND_ROW, (int64_t)columns / p->caps.subgroup_size, (int64_t)own);
+}
+
 void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_work *w) {
   memset(w, 0, offsetof(cost_work, streams)); /* a stream is set as it is added */
   w->items = parallel_items(c, group);
@@ -527,6 +546,9 @@ void fusion_group_work(const fusion_context *c, const fusion_group *group, cost_
   lane_loads loads = {0};
   fusion_note_positions(c, group);
   const bool swept = group_count_sweeps(c, group, members, inputs);
+  w->by_hand = stores_by_hand(c, group);
+  if (w->by_hand && swept)
+    memset(members, 1, group->count), memset(inputs, 1, group->input_count); /* what is written out is not repeated */
   const bool walks = (group->kind == GROUP_LOOP || group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) &&
                      group->count <= GROUP_MOST_MEMBERS;
   member_times m = {.sweeps = swept ? members : NULL};
