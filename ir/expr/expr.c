@@ -225,7 +225,7 @@ ir_expr expr_intern(expr_pool *pool, expr_kind kind, int64_t value, uint32_t cou
 }
 
 /* ---- what was asked before ---- */
-enum { MEMO_SIZE = 4096, DEPTHS = 4 };
+enum { MEMO_SIZE = 2048, DEPTHS = 4 };
 _Static_assert((MEMO_SIZE & (MEMO_SIZE - 1)) == 0, "a mask");
 
 expr_ask expr_remember(expr_pool *pool, expr_question question, ir_expr a, ir_expr b) {
