@@ -2,7 +2,7 @@
    trips set one after the other are a concatenation. Whether that is better than a loop is the device's to say. */
 #include "fusion/outline_private.h"
 
-enum { UNROLL_TRIPS = 8, UNROLL_NODES = 128, RECURRENCE_TRIPS = 16, LEAST_LOOP_TRIPS = 5 };
+enum { UNROLL_TRIPS = 8, UNROLL_NODES = 128, RECURRENCE_TRIPS = 16, LEAST_LOOP_TRIPS = 5, ITEM_PRODUCTS = 2 };
 
 /* Is all that becomes of carried value k that each trip sets its own row, from the first to the last or backwards, and all rows are set? */
 static bool sets_rows(const taken *t, uint32_t k, int64_t trips) {
@@ -33,13 +33,15 @@ static void keep_row(const taken *t, uint32_t k, int64_t trip, int64_t trips, ui
                                                                         &shape, NULL);
 }
 
-/* Of a recurrence, where its trips are a few, its weights more than the units have in their own caches, or vectors the device's: as launches its trips
-   are no slower there than as a loop, and the first needs no product with a state of zeros. */
+/* Of a recurrence of few trips, whose weights a trip reads: as launches its trips are no slower than as a loop, and the first needs no product with a state
+   of zeros, on explicit vectors where there are fewer still or the units' own caches do not hold the weights, on lanes, where one group goes through all
+   trips of a loop, where its items have more than a few products each. */
 static bool is_recurrence_apart(const taken *t, int64_t trips, double weights) {
   const cost_profile *p = t->o->c->options->profile;
   bool rows = false;
   for (uint32_t k = 0; k < t->o->from->regions.at[t->region].count; k++) rows |= t->rows[k];
-  return rows && (p->simd != COST_SIMD_EXPLICIT || trips < LEAST_LOOP_TRIPS || weights > p->l2_bytes * p->units);
+  if (p->simd == COST_SIMD_EXPLICIT) return rows && (trips < LEAST_LOOP_TRIPS || weights > p->l2_bytes * p->units);
+  return rows && weights / sizeof(float) > ITEM_PRODUCTS * p->group_items;
 }
 
 static double bytes_of(const ir_graph *g, uint32_t node) {
