@@ -69,13 +69,13 @@ typedef struct made {
   api_tensors tensors;
 } made;
 
-/* A function with a cheap form, sums whose order the mode gives, a division: code of each mode's own. And moves, which are the same in modes that ask
+/* A function with a cheap form (of log each device has one), sums whose order the mode gives, a division: code of each mode's own. And moves, which are the same in modes that ask
    the same of a module. */
 static const struct {
   const char *name, *text;
   bool own;
 } graphs[] = {{"numbers",
-               "graph @numbers(%x: f32[24,80]) {\n  %e = exp %x\n  %s = softmax %e, axis=1\n  %r = reduce.sum %x, axes=[1]\n"
+               "graph @numbers(%x: f32[24,80]) {\n  %a = abs %x\n  %e = log %a\n  %s = softmax %e, axis=1\n  %r = reduce.sum %x, axes=[1]\n"
                "  %q = div %r, 3.0\n  return s=%s, q=%q\n}\n",
                true},
               {"moves", "graph @moves(%y: f32[20,30]) {\n  %t = transpose %y, perm=[1,0]\n  return t=%t\n}\n", false}};
