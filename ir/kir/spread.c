@@ -11,6 +11,7 @@ typedef struct spreading {
   kir_clone c;
   kir_uniformity u;
   uint32_t size, lane;            /* of the subgroup; this item's lane */
+  bool any;                       /* load that reads for others */
   uint32_t *run, *leader, *place; /* by load: its straight run, 0: it stays; the load that reads for it; its number among those */
   int64_t *first, *distance;      /* by leader: what its indices begin with and how far they lie apart */
   uint32_t *made;                 /* by leader: what is handed round, 0: not yet */
@@ -104,19 +105,17 @@ static uint32_t take_round(spreading *s, uint32_t *load, int64_t *constant, uint
     }
   s->first[leader] = first;
   s->distance[leader] = most < FEWEST ? 0 : best;
+  s->any |= most >= FEWEST;
   return left;
 }
 
-static bool find_rounds(spreading *s) {
-  bool found = false;
+static void find_rounds(spreading *s) {
   for (uint32_t i = 1; i < s->c.in->insts.count; i++) {
     uint32_t load[MOST];
     int64_t constant[MOST];
     if (!s->run[i] || s->leader[i]) continue;
     for (uint32_t count = collect(s, i, load, constant); count;) count = take_round(s, load, constant, count);
-    found |= s->distance[s->leader[i]] != 0;
   }
-  return found;
 }
 
 static uint32_t read_round(spreading *s, uint32_t leader) {
@@ -167,7 +166,8 @@ snt_result kir_pass_spread(const kir_kernel *in, kir_kernel *out, const kir_caps
   SNT_TRY(kir_clone_begin(&s.c, in, out));
   if (!open_tables(&s, out->arena, in->insts.count)) return kir_pass_stop(out, "spread", diag);
   find_runs(&s);
-  if (find_rounds(&s)) {
+  find_rounds(&s);
+  if (s.any) {
     out->sub = s.size;
     s.lane = kir_id(out, KIR_sg_lane, 0);
   }
