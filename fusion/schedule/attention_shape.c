@@ -34,9 +34,10 @@ static bool divide_result(local_tile *s) {
 /* In lanes an item holds its scores beside its results, and the vectors of a tile's values where widths that are no whole sixteen bytes are not copied. */
 static bool fits_registers(const local_tile *s) {
   enum { MOST_WORDS = 80, FETCHED_WORDS = 3 }; /* of the 168 that three groups a unit leave it; a vector and its address */
+  if (!s->in_lanes) return true;
   const int64_t held = (s->depth + s->keys) * s->units.size.m / s->units.lanes, copied = 16 / ir_dtypes[s->element].bytes;
   const int64_t vectors = s->own_inner % copied || s->own_depth % copied ? s->keys * attend_widest(s) / ATTEND_VECTOR / ATTEND_ITEMS : 0;
-  return !s->in_lanes || held + FETCHED_WORDS * vectors <= MOST_WORDS;
+  return held + FETCHED_WORDS * vectors <= MOST_WORDS;
 }
 
 /* The larger tile that local memory and registers hold. */
