@@ -1,4 +1,4 @@
-/* Shared by outline.c and outline_trips.c only. */
+/* Shared by outline.c, outline_trips.c and outline_copy.c only. */
 #ifndef FUSION_OUTLINE_PRIVATE_H
 #define FUSION_OUTLINE_PRIVATE_H
 #include "fusion/fusion.h"
@@ -30,6 +30,7 @@ typedef struct taken {
   bool rows[MAX_CARRIED]; /* carried values of which each trip sets the row of its number; ordered */
 } taken;
 
+/* outline_copy.c */
 uint32_t outline_copy(const outline *, ir_graph *to, uint32_t node, const uint32_t *map);
 bool outline_copy_contracts(const outline *, ir_graph *to, const uint32_t *map, uint32_t region);
 bool outline_lies_inside(const ir_graph *, uint32_t region, uint32_t outer);
