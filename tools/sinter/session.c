@@ -1,5 +1,6 @@
 /* A session: what every subcommand opens and closes in the same order. */
 #include "tools/sinter/tool.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +67,8 @@ static snt_result open_cache(tool_session *s, snt_cache_io *out) {
 }
 
 snt_result tool_open(tool_session *s, const tool_options *options, bool with_device) {
-  memset(s, 0, sizeof *s);
+  enum { OPTIONS = offsetof(tool_session, env) }; /* are large, and come first */
+  memset((uint8_t *)s + OPTIONS, 0, sizeof *s - OPTIONS);
   s->options = *options;
   snt_result r = host_read_env(&s->env, &s->diag);
   if (r != SNT_OK) return r;
