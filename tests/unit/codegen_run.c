@@ -329,8 +329,18 @@ static void check_device(const char *selector, uint64_t seed) {
   rt_close_device(r.device);
 }
 
+static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda-text", "cuda:0"};
+
+/* A device that nobody has looked at yet, by its whole name. */
+static bool is_another(const char *argument) {
+  for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
+    if (strstr(selectors[i], argument)) return false;
+  }
+  return strchr(argument, ':') != NULL;
+}
+
+/* Arguments: parts of selectors, or another device's whole one, or a seed; none: all. */
 int main(int argc, char **argv) {
-  static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda-text", "cuda:0"};
   uint64_t seed = 0;
   bool named = false;
   for (int n = 1; n < argc; n++) {
@@ -342,6 +352,9 @@ int main(int argc, char **argv) {
     bool wanted = !named;
     for (int n = 1; n < argc; n++) wanted |= strstr(selectors[i], argv[n]) != NULL;
     if (wanted) check_device(selectors[i], seed);
+  }
+  for (int n = 1; n < argc; n++) {
+    if (is_another(argv[n])) check_device(argv[n], seed);
   }
   return tap_done();
 }
