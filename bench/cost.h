@@ -5,9 +5,10 @@
 #define BENCH_COST_H
 #include "api/handles.h"
 #include "tools/host/host.h"
+#include <stdatomic.h>
 #include <stdio.h>
 
-enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
+enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48, COST_BENCH_GRAPHS = 1024 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
 /* How a partition was made: beside the compiler's own and the unfused one the chosen plan with cuts, the chosen plan fused further than
@@ -41,7 +42,9 @@ typedef struct cost_bench {
   const char *table;                           /* of measurements that are kept; null: none */
   const char *name;                            /* of the graph at hand */
   bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
-  char *base;                                  /* the working graph of the graph at hand, as text: what the partitions are made of */
+  atomic_bool *taken; /* of graphs, by number, among processes that build kernels and measure nothing; null: this one measures */
+  uint32_t number;    /* of the graph at hand */
+  char *base;         /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
   uint32_t *group_of; /* of the chosen plan: cost_note_groups */
   partition parts[COST_BENCH_PARTITIONS];
@@ -79,7 +82,11 @@ snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 /* Per value of the working graph that the program was made of: its group + 1; 0: a view; UINT32_MAX: in several. To be freed; null: no memory. */
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
-snt_result cost_make_buffers(cost_bench *);                                            /* the ports', with data */
+/* Runs `work` in so many processes at once, each of which builds what no other one has taken (cost_build.c). */
+snt_result cost_build(cost_bench *, uint32_t processes, snt_result (*work)(cost_bench *, void *), void *user);
+bool cost_takes(cost_bench *);               /* is the graph at hand this process's to build, or to measure? */
+snt_result cost_build_kernels(cost_bench *); /* of all its partitions, into the cache */
+snt_result cost_make_buffers(cost_bench *);  /* the ports', with data */
 snt_result cost_sample(cost_bench *, const partition *, uint32_t repeats, double *ns); /* of one submission among as many */
 snt_result cost_measure(cost_bench *);                                                 /* all of them (cost_sweeps.c) */
 double cost_round_trip(void);                                                          /* nanoseconds (cost_apart.c) */
