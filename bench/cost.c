@@ -1,6 +1,6 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N]
    [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--slice US] [--build N] [--cpu-time] [--apart]
-   [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another
+   [--covered] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another
    profile than the one that makes the partitions; --build: N processes build all kernels first (SNT_CACHE_DIR keeps them); --versus: the plan that PROFILE would choose beside the chosen one instead; see bench/README.md. Exit codes: 0 measured,
    1 failed, 2 wrong usage. */
 #include "bench/cost.h"
@@ -11,7 +11,7 @@
 typedef struct cost_options {
   const char *device, *profile, *prices, *graphs, *versus, *only, *table;
   uint32_t random, readers, seed, parts, best, again, rounds, slice, build;
-  bool verbose, processor_time, apart, priced;
+  bool verbose, processor_time, apart, priced, covered;
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
@@ -277,6 +277,7 @@ static bool *flag_of(cost_options *o, const char *text) {
   if (!strcmp(text, "--verbose")) return &o->verbose;
   if (!strcmp(text, "--cpu-time")) return &o->processor_time;
   if (!strcmp(text, "--priced")) return &o->priced;
+  if (!strcmp(text, "--covered")) return &o->covered;
   return strcmp(text, "--apart") ? NULL : &o->apart;
 }
 
@@ -315,10 +316,12 @@ static snt_result run_all(cost_bench *b, void *user) {
   cost_run *run = user;
   const cost_options *o = run->options;
   host_cache *cache = NULL;
-  const snt_result r = open_bench(b, o, &cache);
+  snt_result r = open_bench(b, o, &cache);
+  if (r == SNT_OK && !b->taken) r = cost_cover_open(b);
   if (r == SNT_OK && run->text) run_file(b, run->text, &run->totals);
   if (r == SNT_OK) run_random(b, "random", cost_random_graph, o->random, &run->totals);
   if (r == SNT_OK) run_random(b, "readers", cost_random_readers, o->readers, &run->totals);
+  cost_cover_close(b);
   close_bench(b, cache);
   return r;
 }
@@ -333,12 +336,12 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] "
                     "[--parts N] [--best "
                     "N] [--again N] [--rounds N] [--slice US] [--build N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
+                    "[--cpu-time] [--apart] [--covered] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
   b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.slice_ns = 1e3 * o.slice, b.verbose = o.verbose,
-  b.only = o.only, b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced;
+  b.only = o.only, b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced, b.covered = o.covered;
   snt_result r = o.graphs ? host_read_file(o.graphs, &text, &size, &b.diag) : SNT_OK;
   run.text = text;
   if (r == SNT_OK && o.build && cost_build(&b, o.build, run_all, &run) != SNT_OK) fprintf(stderr, "cost: a process that builds failed\n");

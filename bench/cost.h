@@ -25,6 +25,14 @@ typedef struct partition {
   bool known; /* its measurement stood in the table */
 } partition;
 
+/* Work that the device does while the host hands over what is measured: a copy. */
+typedef struct cost_cover {
+  snt_program *program;
+  snt_exec *exec;
+  snt_buffer *buffers[2];
+  double first_ns, more_ns; /* of one, until the host knows; of each more */
+} cost_cover;
+
 typedef struct cost_bench {
   snt_context *context;
   snt_device *device;
@@ -44,7 +52,9 @@ typedef struct cost_bench {
   bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
   atomic_bool *taken; /* of graphs, by number, among processes that build kernels and measure nothing; null: this one measures */
   uint32_t number;    /* of the graph at hand */
-  char *base;         /* the working graph of the graph at hand, as text: what the partitions are made of */
+  bool covered;       /* what is measured is handed over while the device is busy: its own time, not the host's */
+  cost_cover cover;
+  char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
   uint32_t *group_of; /* of the chosen plan: cost_note_groups */
   partition parts[COST_BENCH_PARTITIONS];
@@ -92,6 +102,14 @@ snt_result cost_measure(cost_bench *);                                          
 double cost_round_trip(void);                                                          /* nanoseconds (cost_apart.c) */
 /* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where
    nothing is to be measured. And what has been measured. */
+/* ---- a device that is busy meanwhile (cost_cover.c) ---- */
+snt_result cost_cover_open(cost_bench *);
+void cost_cover_close(cost_bench *);
+double cost_now_ns(const cost_bench *);
+/* Submits as many as last longer than the host needs for so many kernels; *ns: what they take. Nothing where nothing is covered. */
+snt_result cost_cover_submit(cost_bench *, double kernels, double *ns);
+/* Submissions that a queue takes while it is covered, at most. */
+uint32_t cost_cover_most(const cost_bench *, const partition *, uint32_t wanted);
 bool cost_table_read(cost_bench *);
 void cost_table_write(const cost_bench *);
 /* The chosen partition and `best` against each other once more, made anew `again` times: the best of many is partly luck. */
