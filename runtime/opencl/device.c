@@ -74,7 +74,7 @@ void ocl_describe(const ocl_api *api, ocl_found *found, uint32_t index, bool fir
   snprintf(desc->driver, sizeof desc->driver, "%s %s", found->family->name, version);
   if (first_of_family) snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
   else snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
-  rt_copy_text(desc->profile, sizeof desc->profile, found->family->profile);
+  rt_copy_text(desc->profile, sizeof desc->profile, rt_profile_of(desc->name, found->family->profile));
   desc->device_class = (uint32_t)ocl_query_uint(api, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type));
   desc->id[0] = ocl_query_uint(api, found->device, CL_DEVICE_VENDOR_ID, sizeof(cl_uint));
   desc->id[1] = ir_hash64(0, desc->name, strlen(desc->name));
