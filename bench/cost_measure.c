@@ -57,10 +57,12 @@ static uint32_t time_steps(cost_bench *b, const partition *part, snt_exec *apart
   const snt_run_info info = arguments_of(b, part, arguments);
   uint64_t ns[STEPS];
   uint32_t count = 0;
+  double covers;
   memset(least, 0xff, room * sizeof *least);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     snt_event *event = NULL;
     count = room;
+    if (cost_cover_submit(b, 2.0 * part->steps, &covers) != SNT_OK) return 0; /* a mark beside each */
     if (snt_submit(apart, b->stream, &info, &event, &b->diag) != SNT_OK) return 0;
     const bool timed = snt_event_wait(event, UINT64_MAX) == SNT_OK && snt_event_timings(event, &count, ns) == SNT_OK;
     snt_event_destroy(event);

@@ -2,18 +2,14 @@
 #include "runtime/rt_cuda.h"
 #include <stdio.h>
 
-static const rt_symbol symbols[] = {
-#define CUDA_SYMBOL(name, parameters) RT_SYMBOL(cuda_api, name),
-    CUDA_FUNCTIONS(CUDA_SYMBOL)
-#undef CUDA_SYMBOL
-};
+static const char symbols[] = CUDA_FUNCTIONS(RT_NAME);
 
 static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
   static const char *const names[] = {RT_CUDA_NAMES, NULL};
-  const char *missing = "";
   api->library = rt_library_open(names);
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no CUDA driver is installed", names[0]);
-  if (!rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) {
+  const char *missing = rt_library_symbols(api->library, symbols, &api->cuInit);
+  if (missing) {
     rt_library_close(api->library);
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libcuda has no %s", missing);
   }
@@ -25,12 +21,8 @@ static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
 
 snt_result cuda_load_from(cuda_device *device, snt_diag *diag) {
   if (!device->get_proc) return load_cuda(&device->api, diag);
-  for (uint32_t i = 0; i < IR_COUNT(symbols); i++) {
-    void *address = device->get_proc(device->user, symbols[i].name);
-    if (!address) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's CUDA has no %s", symbols[i].name);
-    memcpy((char *)&device->api + symbols[i].offset, &address, sizeof address);
-  }
-  return SNT_OK;
+  const char *missing = rt_find_all(device->get_proc, device->user, symbols, &device->api.cuInit);
+  return missing ? ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's CUDA has no %s", missing) : SNT_OK;
 }
 
 /* ---- facts ---- */

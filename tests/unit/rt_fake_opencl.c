@@ -285,15 +285,15 @@ static const struct { const char *name; any_function function; } functions[] = {
 
 void *rt_library_open(const char *const *names) { return strstr(*names, "OpenCL") || strstr(*names, "oclgrind") ? &fake : NULL; }
 void rt_library_close(void *library) { (void)library; }
-bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
-  (void)library, (void)missing;
-  for (uint32_t i = 0; i < count; i++) {
+const char *rt_library_symbols(void *library, const char *names, void *table) {
+  (void)library;
+  for (char *at = table; *names; names = rt_next_name(names), at += sizeof(any_function)) {
     any_function found = never;
     for (uint32_t k = 0; k < IR_COUNT(functions); k++)
-      if (!strcmp(functions[k].name, symbols[i].name)) found = functions[k].function;
-    memcpy((char *)table + symbols[i].offset, &found, sizeof found);
+      if (!strcmp(functions[k].name, names)) found = functions[k].function;
+    memcpy(at, &found, sizeof found);
   }
-  return true;
+  return NULL;
 }
 
 /* ---- a life of a device ---- */
