@@ -158,7 +158,7 @@ enum { LEAST_BLOCKS = 4 };
 static double own_of(const side *s, double least) { return (least - s->alone) / s->repeats; }
 static double apart(const side *s, const double least[2]) {
   const double own = own_of(s, fmin(least[0], least[1]));
-  return fabs(least[0] - least[1]) / s->repeats / (own > 0 ? own : 1);
+  return own > 0 ? fabs(least[0] - least[1]) / s->repeats / own : 1;
 }
 
 snt_result probe_compare(calibration *c, probe *a, probe *b, timing out[2]) {
@@ -176,7 +176,8 @@ snt_result probe_compare(calibration *c, probe *a, probe *b, timing out[2]) {
     }
     if (i + 1 >= LEAST_BLOCKS && apart(&sides[0], least[0]) < 0.01 && apart(&sides[1], least[1]) < 0.01) break;
   }
-  for (uint32_t k = 0; k < 2; k++) out[k] = (timing){own_of(&sides[k], fmin(least[k][0], least[k][1])), apart(&sides[k], least[k])};
+  for (uint32_t k = 0; k < 2; k++)
+    out[k] = (timing){fmax(own_of(&sides[k], fmin(least[k][0], least[k][1])), 0), apart(&sides[k], least[k])};
   return r;
 }
 

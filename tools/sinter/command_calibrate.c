@@ -21,7 +21,7 @@ double calibrate_fact(const char *profile, const char *key) {
 
 void calibrate_found(calibration *c, const char *key, double value, double noise, const char *how, ...) {
   finding f = {.value = value, .noise = noise};
-  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || noise > MOST_NOISE) {
+  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || !(noise <= MOST_NOISE)) {
     c->skipped++;
     return;
   }
