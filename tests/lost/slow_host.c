@@ -60,7 +60,8 @@ FINE(cuModuleLoadData, void **out, const void *image) { return (void)image, *out
 FINE(cuModuleUnload, void *module) { return (void)module, 0; }
 FINE(cuModuleGetFunction, void **out, void *module, const char *name) { return (void)name, *out = module, 0; }
 FINE(cuFuncGetAttribute, int *out, int which, void *function) { return (void)function, *out = which ? 0 : 1024, 0; }
-FINE(cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
+SEEN result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra);
+result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
   (void)function, (void)shared, (void)stream, (void)parameters, (void)extra;
   spin(now() + HAND_OVER_NS);
   const int64_t begin = now() > busy_until ? now() : busy_until;
