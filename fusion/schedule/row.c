@@ -382,12 +382,15 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   memcpy(kept_at, outer_at, sizeof kept_at);
   const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
   j->first = inner, j->lanes = lanes * j->vectors;
-  static const sweep how = {.lanes = 1, .accumulators = 1};
+  const sweep how = {.lanes = 1, .accumulators = 1, .items = j->items, .item = j->item};
   row_set_place(j, kept_at);
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
   else {
     reduce_row(j, &how);
+    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 1), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)) : 0;
+    if (lead) emit_if(e, lead);
     store_rows(j, at, 1);
+    if (lead) emit_if_end(e);
   }
   emit_scalar_lanes(e);
 }
@@ -400,6 +403,30 @@ static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t out
   while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
   while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
   return p->max_items && items > p->max_items ? p->max_items : items;
+}
+
+/* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: so many items beside each other have one
+   line of memory of each row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
+static uint32_t items_down(const row_job *j, ir_expr inner, ir_expr outer, uint32_t lanes, uint32_t *items) {
+  enum { LINE = 128, LEAST = 16, TRIPS = 4 };
+  const cost_profile *p = j->c->options->profile;
+  const uint32_t beside = LINE / (uint32_t)sizeof(float) / lanes,
+                 least = fusion_keeps_order(j->c->options) || j->staged_count ? UINT32_MAX : LEAST;
+  const double groups = (double)schedule_hint(j->c->graph->pool, inner) / (beside * lanes) *
+                        (double)schedule_hint(j->c->graph->pool, outer);
+  uint32_t down = 1, axis = 0;
+  for (uint32_t d = 0; d < j->full.rank; d++)
+    if (j->reduced[d]) axis = d;
+  for (uint32_t s = 0; s < j->sweeps; s++)
+    if (ir_ops[ir_at(j->c->graph, j->reduce[s])->op].flags & IR_EXACT) return 1;
+  if (row_has_full_outputs(j) || groups * beside * lanes >= p->min_groups * lanes * *items) return 1;
+  while (2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
+         groups * beside * down < p->min_groups * p->row_items &&
+         schedule_hint(j->c->graph->pool, j->full.dims[axis]) >= 2 * TRIPS * (int64_t)down)
+    down *= 2;
+  if (down < least || expr_multiple_of(j->c->graph->pool, inner) % (beside * lanes)) return 1;
+  *items = beside;
+  return down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
@@ -500,7 +527,9 @@ static snt_result build_across(row_job *j) {
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
-  const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  j->items = explicit_lanes ? 1 : items_down(j, inner, outer, lanes, &items);
+  if (j->items > 1) j->item = emit_item(e, 1, j->items);
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
   int64_t per = 1;
@@ -508,7 +537,6 @@ static snt_result build_across(row_job *j) {
   j->vector = shared_vector(j);
   j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes * j->vectors, &per) : units;
   j->group_var = emit_group(e, j->groups);
-  j->items = 1;
   if (j->vector) stage_vector(j, j->vector, lanes);
   if (per == 1) {
     emit_across_unit(j, j->group_var, parts, lanes, items);
