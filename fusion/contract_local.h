@@ -28,6 +28,7 @@ typedef struct local_panel {
 typedef struct local_shape {
   uint16_t rows, columns; /* of the tile */
   uint8_t item_rows, item_columns;
+  uint8_t slices; /* of each step's terms, summed by items of their own and added up before results are stored */
 } local_shape;
 
 typedef struct contract_local {
@@ -44,6 +45,7 @@ typedef struct contract_local {
   matrix_units units;
   uint32_t warp_rows, warp_columns, cells, staging;
   ir_expr warp;                                      /* this item's subgroup */
+  ir_expr place, slice;                              /* of the item: its part of the tile, and of the terms */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
   ir_expr batch_at, part_at, row_at;
   uint32_t scratch, scratch_memory; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */

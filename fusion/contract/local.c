@@ -6,8 +6,8 @@ enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, MOST_PARTS = 16, STEPS
 
 // clang-format off
 static const local_shape shapes[] = {
-    {128, 128, 8, 8}, {128, 64, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4}, {32, 128, 4, 8},
-    {32, 64, 4, 4},   {64, 32, 4, 4},  {32, 32, 4, 4},  {16, 64, 4, 4}, {64, 16, 4, 4},
+    {128, 128, 8, 8, 1}, {64, 64, 8, 8, 4}, {64, 64, 8, 8, 2}, {128, 64, 8, 8, 1}, {64, 128, 8, 8, 1}, {64, 64, 4, 8, 1}, {64, 64, 4, 4, 1}, {32, 128, 4, 8, 1},
+    {32, 64, 4, 4, 1},   {64, 32, 4, 4, 1},  {32, 32, 4, 4, 1},  {16, 64, 4, 4, 1}, {64, 16, 4, 4, 1},
 };
 // clang-format on
 
@@ -138,7 +138,7 @@ static uint32_t panel_size(const contract_local *l, const local_panel *p, const 
   return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
 }
 
-static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns); }
+static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns) * s->slices; }
 
 /* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, in all buffers. */
 static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, uint32_t items, uint64_t *elements) {
@@ -154,6 +154,13 @@ static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, 
   return true;
 }
 
+/* Slices are whole, in any order, and leave their sums where the rows' panel was. */
+static bool takes_slices(const contract_local *l, const local_shape *s, uint32_t step) {
+  return s->slices == 1 || (!fusion_keeps_order(l->t->c->options) && l->t->set.count == 1 && step % (s->slices * LOCAL_VECTOR) == 0 &&
+                            expr_multiple_of(l->t->c->graph->pool, l->terms.extent) % step == 0 &&
+                            l->buffers * l->panel[0].size >= (uint32_t)s->rows * s->columns);
+}
+
 /* Does the shape fit the device with `step` terms a step? */
 static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
   const cost_profile *p = l->t->c->options->profile;
@@ -161,7 +168,7 @@ static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
   uint64_t elements;
   if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
     return false;
-  return size_panels(l, s, step, items, &elements) &&
+  return size_panels(l, s, step, items, &elements) && takes_slices(l, s, step) &&
          elements * ir_dtypes[l->t->type.base].bytes <= cost_local_room(l->t->c->options->profile);
 }
 
@@ -240,8 +247,8 @@ static bool pick_shape(contract_local *l) {
 
 // clang-format off
 static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp_shapes[] = {
-    {{128, 128, 0, 0}, 64, 64}, {{128, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 64, 32}, {{64, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 32, 32},
-    {{64, 128, 0, 0}, 32, 32}, {{64, 64, 0, 0}, 32, 32}, {{32, 64, 0, 0}, 16, 32}, {{32, 32, 0, 0}, 16, 16},
+    {{128, 128, 0, 0, 1}, 64, 64}, {{128, 128, 0, 0, 1}, 32, 64}, {{128, 64, 0, 0, 1}, 64, 32}, {{64, 128, 0, 0, 1}, 32, 64}, {{128, 64, 0, 0, 1}, 32, 32},
+    {{64, 128, 0, 0, 1}, 32, 32}, {{64, 64, 0, 0, 1}, 32, 32}, {{32, 64, 0, 0, 1}, 16, 32}, {{32, 32, 0, 0, 1}, 16, 16},
 };
 // clang-format on
 

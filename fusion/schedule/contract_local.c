@@ -18,7 +18,7 @@ static ir_expr vector_place(const contract_local *l, bool columns, uint32_t v) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = columns ? l->shape.columns : l->shape.rows, own = columns ? l->shape.item_columns : l->shape.item_rows;
   const uint32_t across = l->shape.columns / l->shape.item_columns;
-  const ir_expr at = columns ? expr_mod(x, l->item, across) : expr_div(x, l->item, across);
+  const ir_expr at = columns ? expr_mod(x, l->place, across) : expr_div(x, l->place, across);
   return expr_add(x, expr_mul(x, at, LOCAL_VECTOR), (ir_expr)(v * (tile / (own / LOCAL_VECTOR))));
 }
 
@@ -61,8 +61,8 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
 static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t cells = l->cells;
-  const ir_expr whole = expr_sub(x, terms, expr_mod(x, terms, LOCAL_VECTOR)), rest = expr_mod(x, terms, LOCAL_VECTOR);
+  const uint32_t cells = l->cells, slices = l->shape.slices;
+  const ir_expr own = expr_div(x, terms, (ir_expr)slices), rest = expr_mod(x, own, LOCAL_VECTOR), whole = expr_sub(x, own, rest);
   uint32_t carried[CONTRACT_CELLS];
   if (l->fragments) {
     contract_mma_multiply(l, buffer, (uint32_t)terms, acc);
@@ -77,7 +77,7 @@ static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint
                                                      .carry_count = cells,
                                                      .initial = acc,
                                                      .carried = carried});
-    multiply_terms(l, buffer, k, LOCAL_VECTOR, carried);
+    multiply_terms(l, buffer, expr_add(x, k, expr_mul(x, l->slice, own)), LOCAL_VECTOR, carried);
     emit_loop_end(e, k, cells, carried, acc);
   }
   if (rest > 0) multiply_terms(l, buffer, whole, (uint32_t)rest, acc);
@@ -129,6 +129,26 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
   pass_steps(l, passed, last, 1, acc);
   const ir_expr rest = l->parts > 1 ? l->step : expr_sub(x, l->terms.extent, expr_mul(x, last, (ir_expr)l->step));
   multiply_step(l, expr_mod(x, last, (ir_expr)l->buffers), rest, acc);
+}
+
+/* What the slices have, added up in the first by the memory of the rows' panel, which nobody reads any more. */
+static void add_slices(contract_local *l, uint32_t *acc) {
+  emit *e = l->t->e;
+  uint32_t sums[CONTRACT_CELLS], at[CONTRACT_CELLS];
+  for (uint32_t i = 0; i < l->cells && l->shape.slices > 1; i++)
+    at[i] = emit_expr(e, expr_mul(e->x, expr_add(e->x, l->place, (ir_expr)(i * l->items / l->shape.slices)), LOCAL_VECTOR));
+  for (uint32_t s = 1; s < l->shape.slices; s++) {
+    kir_barrier(e->k, KIR_SYNC_LOCAL);
+    emit_if(e, kir_2(e->k, KIR_eq, emit_expr(e, l->slice), kir_const_int(e->k, kir_t(SNT_U32, 1), s)));
+    for (uint32_t i = 0; i < l->cells; i++) kir_store(e->k, l->panel[0].memory, 1, &at[i], acc[i]);
+    emit_if_end(e);
+    kir_barrier(e->k, KIR_SYNC_LOCAL);
+    emit_if_below(e, l->slice, 1);
+    for (uint32_t i = 0; i < l->cells; i++)
+      sums[i] = kir_2(e->k, KIR_add, acc[i], kir_load(e->k, l->panel[0].memory, LOCAL_VECTOR, 1, &at[i]));
+    emit_else(e, l->cells, sums);
+    emit_if_result(e, l->cells, acc, acc);
+  }
 }
 
 /* ---- storing ---- */
@@ -198,6 +218,8 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
+  l->slice = expr_div(e->x, l->item, (ir_expr)(l->items / l->shape.slices));
+  l->place = expr_mod(e->x, l->item, (ir_expr)(l->items / l->shape.slices));
   if (l->fragments) matrix_units_use(e, &l->units);
   if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / l->units.lanes);
   l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);
@@ -206,12 +228,15 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < l->cells; i++)
     acc[i] = !l->fragments ? emit_no_sum(e, kir_t(t->type.base, LOCAL_VECTOR)) : i ? acc[0] : fragment_zero(e, "c", t->type.base);
   multiply_all(l, acc);
+  add_slices(l, acc);
   if (l->parts > 1) {
     l->scratch = fusion_add_scratch(t->c, "parts", t->type.base, contract_part_elements(l));
     l->scratch_memory = emit_bind(e, l->scratch, KIR_WRITE);
   }
+  if (l->shape.slices > 1) emit_if_below(e, l->slice, 1);
   if (l->fragments) contract_mma_store(l, acc);
   else store_results(l, acc);
+  if (l->shape.slices > 1) emit_if_end(e);
   SNT_TRY(emit_end(e, groups, guard->choice, guard->count, guard->conditions));
   return l->parts > 1 ? contract_build_sum(l) : SNT_OK;
 }
