@@ -405,28 +405,23 @@ static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t out
   return p->max_items && items > p->max_items ? p->max_items : items;
 }
 
-/* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: so many items beside each other have one
-   line of memory of each row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
-static uint32_t items_down(const row_job *j, ir_expr inner, ir_expr outer, uint32_t lanes, uint32_t *items) {
-  enum { LINE = 128, LEAST = 16, TRIPS = 4 };
+/* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
+   memory of a row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
+static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
+  enum { LEAST = 16, TRIPS = 4 };
+  const expr_pool *x = j->c->graph->pool;
   const cost_profile *p = j->c->options->profile;
-  const uint32_t beside = LINE / (uint32_t)sizeof(float) / lanes,
-                 least = fusion_keeps_order(j->c->options) || j->staged_count ? UINT32_MAX : LEAST;
-  const double groups = (double)schedule_hint(j->c->graph->pool, inner) / (beside * lanes) *
-                        (double)schedule_hint(j->c->graph->pool, outer);
-  uint32_t down = 1, axis = 0;
-  for (uint32_t d = 0; d < j->full.rank; d++)
-    if (j->reduced[d]) axis = d;
-  for (uint32_t s = 0; s < j->sweeps; s++)
-    if (ir_ops[ir_at(j->c->graph, j->reduce[s])->op].flags & IR_EXACT) return 1;
-  if (row_has_full_outputs(j) || groups * beside * lanes >= p->min_groups * lanes * *items) return 1;
-  while (2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
-         groups * beside * down < p->min_groups * p->row_items &&
-         schedule_hint(j->c->graph->pool, j->full.dims[axis]) >= 2 * TRIPS * (int64_t)down)
+  const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
+  uint32_t down = 1, axis = j->full.rank;
+  while (!j->reduced[--axis]) continue;
+  while (2 * down <= wanted && 2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
+         2 * down * TRIPS <= schedule_hint(x, j->full.dims[axis]))
     down *= 2;
-  if (down < least || expr_multiple_of(j->c->graph->pool, inner) % (beside * lanes)) return 1;
-  *items = beside;
-  return down;
+  for (uint32_t s = 0; s < j->sweeps; s++)
+    if (j->c->graph->nodes.at[j->reduce[s]].type.dtype == SNT_I64) return 1; /* that of an extremum's place */
+  const bool alone = fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
+                     expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes);
+  return alone || down < LEAST ? 1 : down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
@@ -520,6 +515,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
 }
 
 static snt_result build_across(row_job *j) {
+  enum { LINE = 32 }; /* elements that memory gives at once */
   fusion_context *c = j->c;
   emit *e = j->e;
   expr_pool *x = c->graph->pool;
@@ -528,8 +524,8 @@ static snt_result build_across(row_job *j) {
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
   uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
-  j->items = explicit_lanes ? 1 : items_down(j, inner, outer, lanes, &items);
-  if (j->items > 1) j->item = emit_item(e, 1, j->items);
+  j->items = explicit_lanes ? 1 : items_down(j, LINE / lanes, lanes);
+  if (j->items > 1) j->item = emit_item(e, 1, j->items), items = LINE / lanes;
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
   int64_t per = 1;
