@@ -163,23 +163,39 @@ static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *giv
   store_rows(j, first, rows);
 }
 
-/* Trips that all sweeps, the last of which stores by hand, are written out in: what they have in common is read, and computed, once. 0: they are loops. */
-static uint32_t trips_by_hand(const row_job *j) {
+enum { MOST_WRITTEN = 4 };
+
+/* Of the items that would share a row, as many as have whole trips, if these are few enough to be written out: a half or a quarter of them may. */
+static uint32_t whole_items(const row_job *j, int64_t columns) {
+  int64_t literal, items = j->items;
+  if (!fusion_runs_on_cuda(j->c->options) || fusion_keeps_order(j->c->options) || !expr_is_const(j->c->graph->pool, j->columns, &literal))
+    return j->items;
+  while (items > 1 && columns % (items * j->lanes)) items /= 2;
+  return columns <= MOST_WRITTEN * items * j->lanes && items >= j->c->options->profile->subgroup_min ? (uint32_t)items : j->items;
+}
+
+/* Trips that all sweeps, the last of which stores too, are written out in: what they have in common is read, and computed, once. On CUDA few, whose values wait in
+   registers; elsewhere those of which the last stores by hand. 0: they are loops. */
+static uint32_t trips_written_out(row_job *j) {
   const fusion_context *c = j->c;
   const int64_t width = (int64_t)j->lanes * j->items;
   int64_t rows, columns;
   for (uint32_t s = 0; s < j->sweeps; s++)
     if (row_stores_in(j, s)) return 0;
-  if (!row_stores_in(j, j->sweeps) || j->lanes == 1 || j->items != c->options->profile->caps.subgroup_size) return 0;
+  if (!row_stores_in(j, j->sweeps) || j->lanes == 1) return 0;
   if (!expr_is_const(c->graph->pool, j->rows, &rows) || !expr_is_const(c->graph->pool, j->columns, &columns) || columns % width) return 0;
-  return schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows) ? (uint32_t)(columns / width) : 0;
+  const bool few = fusion_runs_on_cuda(c->options) && columns <= MOST_WRITTEN * width && j->full.dims[j->full.rank - 1] == j->columns;
+  if (few) j->staged_count = 0;
+  return few || (j->items == c->options->profile->caps.subgroup_size && schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows))
+             ? (uint32_t)(columns / width)
+             : 0;
 }
 
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  const uint32_t trips = trips_by_hand(j);
+  const uint32_t trips = trips_written_out(j);
   const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start, .unroll = trips};
   reduce_row(j, &how);
   const bool full = row_stores_in(j, j->sweeps);
@@ -362,6 +378,7 @@ static snt_result build_rows_lanes(row_job *j) {
   }
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
+  j->items = whole_items(j, columns);
   if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
@@ -417,8 +434,6 @@ static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
   while (2 * down <= wanted && 2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
          2 * down * TRIPS <= schedule_hint(x, j->full.dims[axis]))
     down *= 2;
-  for (uint32_t s = 0; s < j->sweeps; s++)
-    if (j->c->graph->nodes.at[j->reduce[s]].type.dtype == SNT_I64) return 1; /* that of an extremum's place */
   const bool alone = fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
                      expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes);
   return alone || down < LEAST ? 1 : down;
