@@ -332,13 +332,20 @@ static snt_result build_rows_explicit(row_job *j) {
   return finish(j, j->groups);
 }
 
+/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
+static uint32_t items_beside(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
+  const cost_profile *p = c->options->profile;
+  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
+  uint32_t items = (uint32_t)p->group_items;
+  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
+  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
+  return p->max_items && items > p->max_items ? p->max_items : items;
+}
+
 /* Short rows: an item does a row, so that a workgroup has work for all of its lanes. */
 static snt_result build_rows_items(row_job *j) {
   expr_pool *x = j->c->graph->pool;
-  const cost_profile *p = j->c->options->profile;
-  uint32_t items = (uint32_t)p->group_items;
-  if (p->max_items && items > p->max_items) items = p->max_items;
-  while (items > 8 && (int64_t)(items / 2) >= schedule_hint(x, j->rows)) items /= 2;
+  const uint32_t items = items_beside(j->c, schedule_hint(x, j->rows), 1, 1);
   row_drop_shared_stages(j, true);
   j->items = 1;
   j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
@@ -365,12 +372,13 @@ static uint32_t lanes_along(const row_job *j, int64_t columns) {
 }
 
 static snt_result build_rows_lanes(row_job *j) {
-  enum { SHORT = 16, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
+  enum { SHORT = 16, WARP = 32, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
-  const int64_t columns = schedule_hint(x, j->columns);
+  const cost_profile *p = c->options->profile;
+  const int64_t columns = schedule_hint(x, j->columns), rows = schedule_hint(x, j->rows);
   j->lanes = lanes_along(j, columns);
-  j->items = (uint32_t)c->options->profile->row_items;
+  j->items = (uint32_t)p->row_items;
   if (fusion_keeps_order(c->options)) {
     uint32_t most = columns < SHORT ? 1 : TREE_ITEMS;
     while (most > 1 && most > j->items) most /= 2;
@@ -379,7 +387,8 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
   j->items = whole_items(j, columns);
-  if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
+  const bool many = !row_has_full_outputs(j) && p->subgroup_min >= WARP && (double)rows >= p->units * p->lanes;
+  if (columns <= (many ? WARP * 2 : SHORT) && rows >= columns) return build_rows_items(j);
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
@@ -410,16 +419,6 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
     if (lead) emit_if_end(e);
   }
   emit_scalar_lanes(e);
-}
-
-/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
-static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
-  const cost_profile *p = c->options->profile;
-  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
-  uint32_t items = (uint32_t)p->group_items;
-  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
-  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
-  return p->max_items && items > p->max_items ? p->max_items : items;
 }
 
 /* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
@@ -538,7 +537,7 @@ static snt_result build_across(row_job *j) {
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
-  uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  uint32_t items = explicit_lanes ? 1 : items_beside(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
   j->items = explicit_lanes ? 1 : items_down(j, LINE / lanes, lanes);
   if (j->items > 1) j->item = emit_item(e, 1, j->items), items = LINE / lanes;
   j->vectors = vectors_at_once(j, inner, lanes);
