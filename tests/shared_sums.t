@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Sums that the items of a group share on devices whose lanes are items: down few columns (schedule/row.c, items_down), and in slices of a product's terms
-# (schedule/contract_local.c); and long rows, which wait in the output that they become. By the shape of the group in the kernel, right on the interpreter. Output: TAP.
+# (schedule/contract_local.c); rows, which wait in registers where they are short and else in the output that they become. By the shape of the group in the kernel, right on the interpreter. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -27,6 +27,7 @@ my %graphs = (
   'few rows' => ['16,1,1', down('sum', '60,64', 0)],
   'columns that are no whole lines' => ['16,1,1', down('sum', '256,60', 0)],
   'an order that is kept' => ['16,1,1', down('sum', '256,64', 0), '--numerics strict'],
+  'many short rows' => ['32,1,1', graph('%x: f32[17000,6,7]', '%y = reduce.sum %x, axes=[1,2]')],
   'slices' => ['256,1,1', graph('%x: f32[128,256], %w: f32[256,128]', '%y = matmul %x, %w')],
   'slices in parts, of tiles that are not whole' => ['256,1,1', graph('%x: f32[100,256], %w: f32[256,136]', '%p = matmul %x, %w', '%y = relu %p')],
 );
@@ -40,6 +41,24 @@ for my $name (sort keys %graphs) {
   my ($wrong, $error) = says("$sinter run", $model, "$how --device interp --profile $kir --check");
   ok(!$wrong, "$name is right") or diag($error);
   unlink glob "$dir/kernels/*";
+}
+
+# Rows of few whole trips are read once: how often the kernel for CUDA reads vectors of its first operand, right through the C++ compiler.
+my $cuda = profile('cuda', 'target = cuda');
+my %rows = (
+  'a row of two trips' => [2, graph('%x: f32[4,1024]', '%y = softmax %x')],
+  'three trips of half as many items' => [3, graph('%x: f32[4,768], %g: f32[768], %b: f32[768]', '%y = layernorm %x, %g, %b')],
+  'rows that are not whole' => [1, graph('%x: f32[4,1000]', '%y = softmax %x')],
+);
+for my $name (sort keys %rows) {
+  my ($reads, $text) = @{$rows{$name}};
+  my $model = put('rows.snt', $text);
+  my ($failed, $said) = says("$sinter compile", $model, "--target cuda --profile $cuda -o", "$dir/rows");
+  my $kernel = $failed ? $said : slurp("$dir/rows/k0_row.cu");
+  is(() = $kernel =~ /\*\(const snt_vec<float, 4> \*\)\(p0 /g, $reads, "$name: reads") or diag($kernel);
+  is($kernel =~ /__shared__ float p\d+\[(\d{4})\]/ ? $1 : 0, $name =~ /not/ ? 1008 : 0, "$name: what is kept in local memory");
+  my ($wrong, $error) = says("$sinter run", $model, "--device cuda-text --profile $cuda --check");
+  ok(!$wrong, "$name is right") or diag($error);
 }
 my $model = put('long.snt', graph('%x: f32[3,8192]', '%y = softmax %x'));
 my ($failed, $plan) = says("$sinter compile", $model, "--target kir --profile $kir -o", "$dir/kernels");
