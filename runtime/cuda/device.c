@@ -70,7 +70,8 @@ static void query_profile(cuda_device *device) {
   if (attribute(api, device->id, CU_CLOCK_RATE)) profile->ghz = attribute(api, device->id, CU_CLOCK_RATE) / 1e6;
   if (attribute(api, device->id, CU_L2_CACHE_SIZE)) profile->l2_bytes = attribute(api, device->id, CU_L2_CACHE_SIZE);
   profile->max_items = attribute(api, device->id, CU_MAX_THREADS_PER_BLOCK);
-  profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_PER_BLOCK); /* static arrays: not the opt-in size */
+  profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_OPTIN); /* of which arrays have CU_MAX_SHARED_PER_BLOCK */
+  if (!profile->max_local_bytes) profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_PER_BLOCK);
   profile->max_bindings = CUDA_MAX_BINDINGS, profile->max_scalar_bytes = 128;
   profile->max_buffer_bytes = total, profile->max_texels = 0;
   profile->subgroup_min = profile->subgroup_max = attribute(api, device->id, CU_WARP_SIZE);
