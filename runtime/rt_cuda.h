@@ -26,7 +26,8 @@ enum {
   CU_FUNC_MAX_THREADS = 0,
   CU_FUNC_SHARED_BYTES = 1,
   CU_FUNC_LOCAL_BYTES = 3,
-  CU_FUNC_REGISTERS = 4
+  CU_FUNC_REGISTERS = 4,
+  CU_FUNC_MOST_DYNAMIC = 8
 };
 
 // clang-format off
@@ -41,6 +42,7 @@ enum {
   F(cuEventDestroy_v2, (CUevent)) F(cuEventRecord, (CUevent, CUstream)) F(cuEventQuery, (CUevent)) F(cuEventSynchronize, (CUevent)) \
   F(cuEventElapsedTime, (float *, CUevent, CUevent)) F(cuModuleLoadData, (CUmodule *, const void *)) F(cuModuleUnload, (CUmodule)) \
   F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) F(cuFuncGetAttribute, (int *, int, CUfunction))                  \
+  F(cuFuncSetAttribute, (CUfunction, int, int))                                                                                 \
   F(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
   F(cuGetErrorName, (CUresult, const char **)) F(cuCtxGetDevice, (CUdevice *))
 // clang-format on
@@ -91,7 +93,7 @@ typedef struct cuda_pipeline {
   rt_pipeline base;
   CUmodule module;
   CUfunction function;
-  uint32_t items[3], binding_count, block_bytes;
+  uint32_t items[3], binding_count, block_bytes, local_bytes; /* local: that a launch gives */
   cuda_binary binary;
 } cuda_pipeline;
 enum { CUDA_MAX_BINDINGS = 64 };

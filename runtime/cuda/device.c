@@ -64,7 +64,8 @@ static void query_profile(cuda_device *device) {
   if (two_a_cycle > 0) profile->dram_gbs = 0.9e-9 * two_a_cycle; /* what copies reach */
   if (attribute(api, device->id, CU_L2_CACHE_SIZE)) profile->l2_bytes = attribute(api, device->id, CU_L2_CACHE_SIZE);
   profile->max_items = attribute(api, device->id, CU_MAX_THREADS_PER_BLOCK);
-  profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_PER_BLOCK); /* static arrays: not the opt-in size */
+  profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_OPTIN); /* of which arrays have CU_MAX_SHARED_PER_BLOCK */
+  if (!profile->max_local_bytes) profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_PER_BLOCK);
   profile->max_bindings = CUDA_MAX_BINDINGS, profile->max_scalar_bytes = 128;
   profile->max_buffer_bytes = total, profile->max_texels = 0;
   profile->subgroup_min = profile->subgroup_max = attribute(api, device->id, CU_WARP_SIZE);

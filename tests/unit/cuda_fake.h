@@ -8,7 +8,8 @@
 struct CUctx_st;
 struct CUstream_st;
 typedef struct cuda_fake_counts {
-  uint32_t allocations, frees, modules, unloads, streams, stream_ends, waits, launches, compiles, portable, depth, other_streams, releases;
+  uint32_t allocations, frees, modules, unloads, streams, stream_ends, waits, launches, compiles, portable, depth, other_streams, releases,
+      dynamic;
   char target[32]; /* what NVRTC, which knows 75, 80 and 90, was last told to compile for */
 } cuda_fake_counts;
 extern cuda_fake_counts cuda_fake;
