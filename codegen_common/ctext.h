@@ -75,6 +75,8 @@ typedef struct dialect {
   const char *space[KIR_CONSTANT + 1];
   const char *array[KIR_CONSTANT + 1]; /* declaration of an array: $e $m, $X elements, aligned to $Y bytes; an initialiser may follow */
   const char *overlay;                 /* $m with the bytes of $0 */
+  const char *pool; /* snt_local, local memory of $X bytes that the launch gives: for all arrays, where they are more than */
+  uint32_t pool_beyond;
   const char *type[SNT_DTYPE_COUNT], *storage[SNT_DTYPE_COUNT]; /* storage: where it differs from the value's */
   const char *fragment;                                         /* what the type of a matrix fragment begins with; null: there are none */
   const char *vector;                                           /* type of a vector: $b $n */

@@ -89,16 +89,31 @@ static uint64_t array_elements(const ctext *c, uint32_t number) {
   return (bytes + size - 1) / size;
 }
 
+enum { POOL_ALIGN = 64 };
+
+/* Of the local arrays before array `end`. */
+static uint64_t pool_bytes(const ctext *c, uint32_t end) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < end; i++) {
+    const kir_memory *m = &c->k->memories.at[i];
+    if (m->space != KIR_LOCAL || m->overlay) continue;
+    bytes += (array_elements(c, i) * ir_dtypes[m->type.base].bytes * m->type.lanes + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+  }
+  return bytes;
+}
+
+static bool is_pooled(const ctext *c) { return c->d->pool && pool_bytes(c, c->k->memories.count) > c->d->pool_beyond; }
+
 static void array(ctext *c, uint32_t number) {
   const kir_memory *m = &c->k->memories.at[number];
   const uint32_t element = ir_dtypes[m->type.base].bytes * (m->type.lanes == 3 ? 4 : m->type.lanes);
-  char base[16];
+  const bool pooled = m->space == KIR_LOCAL && is_pooled(c);
+  char base[32] = "";
   ctext_site site = {.memory = number + 1};
-  const char *text = m->overlay ? c->d->overlay : c->d->array[m->space];
-  if (m->overlay) {
-    snprintf(base, sizeof base, "p%u", m->overlay - 1);
-    site.text[0] = base;
-  }
+  const char *text = m->overlay || pooled ? c->d->overlay : c->d->array[m->space];
+  if (m->overlay) snprintf(base, sizeof base, "p%u", m->overlay - 1);
+  else if (pooled) snprintf(base, sizeof base, "(snt_local + %u)", (uint32_t)pool_bytes(c, number));
+  site.text[0] = base;
   site.number[0] = array_elements(c, number);
   site.number[1] = m->align > element ? m->align : element > 16 ? element : 16;
   ctext_begin_line(c);
@@ -121,6 +136,8 @@ static void moved_pointer(ctext *c, uint32_t number) {
 }
 
 void ctext_arrays(ctext *c) {
+  const ctext_site all = {.number = {pool_bytes(c, c->k->memories.count)}};
+  if (is_pooled(c)) ctext_line(c, c->d->pool, &all);
   for (uint32_t i = 0; i < c->k->memories.count; i++) {
     const kir_memory *m = &c->k->memories.at[i];
     if (is_buffer(m)) {

@@ -122,6 +122,8 @@ const dialect dialect_cuda = {
     .space = {"", "", "", "", "", ""},
     .array = {[KIR_LOCAL] = "alignas($Y) __shared__ $e $m[$X]", [KIR_PRIVATE] = "alignas($Y) $e $m[$X]", [KIR_CONSTANT] = "static const $e $m[$X]"},
     .overlay = "$e *$m = ($e *)(void *)$0",
+    .pool = "SNT_LOCAL($X)",
+    .pool_beyond = 48 << 10, /* what arrays may have */
     .type = {[SNT_F32] = "float", [SNT_F64] = "double", [SNT_F16] = "unsigned short", [SNT_BF16] = "unsigned short", [SNT_I8] = "signed char",
              [SNT_I16] = "short", [SNT_I32] = "int", [SNT_I64] = "long long", [SNT_U8] = "unsigned char", [SNT_U16] = "unsigned short",
              [SNT_U32] = "unsigned", [SNT_U64] = "unsigned long long", [SNT_BOOL] = "bool"},

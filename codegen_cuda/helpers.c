@@ -40,6 +40,7 @@ const ctext_helper cuda_helpers[] = {
                 "#define SNT_EXTREME(name, better) static __device__ inline float snt_##name(float x, float y) { SNT_BEST(name, better) }\n"},
     {"snt_max(", "SNT_EXTREME(max, >)\n"},
     {"snt_min(", "SNT_EXTREME(min, <)\n"},
+    {"SNT_LOCAL(", "#ifndef SNT_SHIM\n#define SNT_LOCAL(bytes) alignas(128) extern __shared__ unsigned char snt_local[] /* of so many, which the launch gives */\n#endif\n"},
     {"SNT_AT(", "#ifndef SNT_SHIM\n#define SNT_AT(p) (unsigned)__cvta_generic_to_shared(p)\n#endif\n"}, /* an address by which local memory is reached without asking which memory it is */
     /* Which lane holds what of a fragment is that of ldmatrix and mma.sync: m16n8k16 of halves, m16n8k32 of bytes. These are turned as pairs, whose halves are two rows (columns) of the
        matrix; so that they need not move on, rows (columns) 0 2 4 6 9 11 13 15 of memory are the first eight of every fragment of bytes. These, and the eight that are turned at once, lie in

@@ -69,6 +69,8 @@ uint64_t cost_local_room(const cost_profile *p) {
   return p->local_bytes < (double)p->max_local_bytes ? (uint64_t)p->local_bytes : p->max_local_bytes;
 }
 
+uint64_t cost_usual_local(const cost_profile *p) { return p->local_bytes > 0 ? cost_local_room(p) : p->max_local_bytes; }
+
 void cost_profile_widen(cost_profile *p, double lanes) {
   const double times = lanes / at_least(p->lanes, 1);
   if (times > 1) {

@@ -68,7 +68,8 @@ typedef struct cost_profile {
 
 /* Cycles of a vector of `lanes` results of a pointwise operator, by its own number or its class. */
 double cost_op_cycles(const cost_profile *, uint32_t op, int32_t dtype);
-uint64_t cost_local_room(const cost_profile *); /* bytes of local memory that a workgroup may have; 0: none is near */
+uint64_t cost_local_room(const cost_profile *);  /* bytes of local memory that a workgroup has without asking for more; 0: none is near */
+uint64_t cost_usual_local(const cost_profile *); /* the same, near or not; 0: not known */
 /* Cycles for which a vector of `lanes` has the ports to itself: what an operator takes that waits for no other. */
 static inline double cost_turn_cycles(const cost_profile *p) {
   return (p->port_lanes > 0 && p->port_lanes < p->lanes ? p->lanes / p->port_lanes : 1) / p->fma_per_cycle;
@@ -88,7 +89,7 @@ snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, s
 void cost_profile_print(const cost_profile *, ir_text *);
 const cost_profile *
 cost_profile_builtin(const char *name,
-                     cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 cpu; null: unknown */
+                     cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 h200 cpu; null: unknown */
 /* mask: "bindings=4,local=16384,subgroups=0,f16=0,int8=0,items=128,push=128,texels=65536" or "vulkan11-min"; only ever narrows. */
 snt_result cost_profile_mask(cost_profile *, const char *mask, snt_diag *);
 const char *cost_caps_name(size_t member); /* "caps.NAME", of a member of kir_caps that a profile has */

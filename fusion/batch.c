@@ -108,7 +108,7 @@ static const char *obstacle(const fusion_context *c, const plan_step *a, const p
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
   if (p->max_bindings && joint_bindings(c, a, b) > p->max_bindings) return "bindings";
   if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
-  if (p->max_local_bytes && kir_local_bytes(x) + kir_local_bytes(y) > p->max_local_bytes) return "local memory";
+  if (cost_usual_local(p) && kir_local_bytes(x) + kir_local_bytes(y) > cost_usual_local(p)) return "local memory";
   return NULL;
 }
 

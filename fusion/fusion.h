@@ -111,6 +111,11 @@ static inline bool fusion_runs_on_cuda(const fusion_options *o) {
   return o->targets && !(o->targets & ~(uint32_t)(SNT_TARGET_CUDA | SNT_TARGET_HOST));
 }
 
+/* Bytes of local memory that a workgroup may ask for; through CUDA more than it has unasked. */
+static inline uint64_t fusion_most_local(const fusion_options *o) {
+  return fusion_runs_on_cuda(o) ? o->profile->max_local_bytes : cost_local_room(o->profile);
+}
+
 /* A constant laid out for one schedule: `order` is that schedule's description of the layout. */
 typedef struct fusion_packed {
   uint32_t node, buffer;

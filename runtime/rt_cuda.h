@@ -16,7 +16,7 @@ typedef struct CUevent_st *CUevent;
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_READY = 600, CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
        CUDA_ERROR_LAUNCH_TIMEOUT = 702, CUDA_ERROR_LAUNCH_FAILED = 719 };
 enum { CU_MAX_THREADS_PER_BLOCK = 1, CU_MAX_GRID_DIM_X = 5, CU_MAX_GRID_DIM_Y = 6, CU_MAX_GRID_DIM_Z = 7, CU_MAX_SHARED_PER_BLOCK = 8, CU_WARP_SIZE = 10,
-       CU_CLOCK_RATE = 13, CU_MULTIPROCESSOR_COUNT = 16, CU_INTEGRATED = 18, CU_L2_CACHE_SIZE = 38, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76,
+       CU_CLOCK_RATE = 13, CU_MULTIPROCESSOR_COUNT = 16, CU_INTEGRATED = 18, CU_MEMORY_CLOCK_RATE = 36, CU_MEMORY_BUS_WIDTH = 37, CU_L2_CACHE_SIZE = 38, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76,
        CU_MAX_SHARED_OPTIN = 97 };
 // clang-format on
 enum {
@@ -26,7 +26,8 @@ enum {
   CU_FUNC_MAX_THREADS = 0,
   CU_FUNC_SHARED_BYTES = 1,
   CU_FUNC_LOCAL_BYTES = 3,
-  CU_FUNC_REGISTERS = 4
+  CU_FUNC_REGISTERS = 4,
+  CU_FUNC_MOST_DYNAMIC = 8
 };
 
 // clang-format off
@@ -41,6 +42,7 @@ enum {
   F(cuEventDestroy_v2, (CUevent)) F(cuEventRecord, (CUevent, CUstream)) F(cuEventQuery, (CUevent)) F(cuEventSynchronize, (CUevent)) \
   F(cuEventElapsedTime, (float *, CUevent, CUevent)) F(cuModuleLoadData, (CUmodule *, const void *)) F(cuModuleUnload, (CUmodule)) \
   F(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) F(cuFuncGetAttribute, (int *, int, CUfunction))                  \
+  F(cuFuncSetAttribute, (CUfunction, int, int))                                                                                 \
   F(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
   F(cuGetErrorName, (CUresult, const char **)) F(cuCtxGetDevice, (CUdevice *))
 // clang-format on
@@ -91,7 +93,7 @@ typedef struct cuda_pipeline {
   rt_pipeline base;
   CUmodule module;
   CUfunction function;
-  uint32_t items[3], binding_count, block_bytes;
+  uint32_t items[3], binding_count, block_bytes, local_bytes; /* local: that a launch gives */
   cuda_binary binary;
 } cuda_pipeline;
 enum { CUDA_MAX_BINDINGS = 64 };

@@ -176,7 +176,7 @@ uint32_t contract_local_buffers(const contract_local *l) {
   enum { MOST = 3 };
   uint64_t each = 0;
   for (uint32_t i = 0; i < l->panel_count; i++) each += l->panel[i].size;
-  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= cost_local_room(l->t->c->options->profile)
+  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= fusion_most_local(l->t->c->options)
              ? MOST
              : l->buffers;
 }
@@ -289,7 +289,7 @@ static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
   return elements * ir_dtypes[l->element].bytes + contract_stage_bytes(l) <=
-         cost_local_room(l->t->c->options->profile); /* with results on their way out */
+         fusion_most_local(l->t->c->options); /* with results on their way out */
 }
 
 /* Up to 64 bytes of a row a step. */

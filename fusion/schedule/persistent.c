@@ -179,7 +179,7 @@ static const char *obstacle(const persistent *p) {
   if (has_too_many_trips(p)) return "the device ends kernels of so many trips";
   if (profile->max_bindings && count_buffers(p) > profile->max_bindings) return "bindings";
   if (4 * (count_scalars(p) + SPARE_SCALARS) > profile->max_scalar_bytes) return "scalars";
-  if (profile->max_local_bytes && local > profile->max_local_bytes) return "local memory";
+  if (cost_usual_local(profile) && local > cost_usual_local(profile)) return "local memory";
   return NULL;
 }
 

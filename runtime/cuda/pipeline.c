@@ -1,5 +1,6 @@
 /* CUDA modules: text through NVRTC to a binary for this device, or the binary from the cache, with the text to fall back on. */
 #include "runtime/rt_cuda.h"
+#include <stdlib.h>
 
 static CUresult load_module(cuda_device *device, cuda_pipeline *pipeline, const void *image, const char *entry) {
   const cuda_api *api = &device->api;
@@ -20,8 +21,20 @@ static bool keep_binary(cuda_pipeline *pipeline, const void *cached, size_t byte
   return true;
 }
 
+/* The text says what its launches give: SNT_LOCAL(BYTES), if anything. */
+static uint32_t dynamic_bytes(const char *text) {
+  static const char word[] = "SNT_LOCAL(";
+  uint32_t bytes = 0;
+  for (const char *at = text; !bytes && (at = strstr(at, word)) != NULL;) bytes = (uint32_t)strtoul(at += strlen(word), NULL, 10);
+  return bytes;
+}
+
 static snt_result check_function(cuda_device *device, const cuda_pipeline *pipeline, snt_diag *diag) {
   int most = 0;
+  if (pipeline->local_bytes) {
+    const CUresult code = device->api.cuFuncSetAttribute(pipeline->function, CU_FUNC_MOST_DYNAMIC, (int)pipeline->local_bytes);
+    if (code != CUDA_SUCCESS) return cuda_fail(device, code, "pipeline", "cuFuncSetAttribute", diag);
+  }
   uint32_t items = pipeline->items[0] * pipeline->items[1] * pipeline->items[2];
   device->api.cuFuncGetAttribute(&most, CU_FUNC_MAX_THREADS, pipeline->function);
   if (items <= (uint32_t)most) return SNT_OK;
@@ -52,6 +65,7 @@ snt_result cuda_pipeline_create(rt_device *base, const rt_code *code, const void
   pipeline->base = (rt_pipeline){.v = base->v, .device = base};
   memcpy(pipeline->items, code->items, sizeof pipeline->items);
   pipeline->binding_count = code->binding_count, pipeline->block_bytes = code->block_bytes;
+  pipeline->local_bytes = dynamic_bytes(code->data);
   snt_result result = SNT_E_BACKEND;
   if (cuda_enter(device)) {
     result = build(device, pipeline, code, cached, cached_bytes, diag);

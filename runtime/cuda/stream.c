@@ -115,7 +115,8 @@ static snt_result launch(cuda_stream *stream, const rt_dispatch *dispatch, snt_d
   }
   parameters[dispatch->binding_count] = shape.words;
   CUresult code = device->api.cuLaunchKernel(pipeline->function, shape.grid[0], shape.grid[1], shape.grid[2], pipeline->items[0],
-                                             pipeline->items[1], pipeline->items[2], 0, stream->handle, parameters, NULL);
+                                             pipeline->items[1], pipeline->items[2], pipeline->local_bytes, stream->handle, parameters,
+                                             NULL);
   return code == CUDA_SUCCESS ? SNT_OK : cuda_fail(device, code, "submit", "cuLaunchKernel", diag);
 }
 

@@ -9,12 +9,14 @@ enum { MAX_PARAMETERS = 32 };
 typedef struct fake_module {
   void *pipeline; /* of cuda-text */
   uint32_t bindings, block_bytes, items[3];
+  int dynamic; /* bytes that a launch may give */
   char *text;
 } fake_module;
 
 cuda_fake_counts cuda_fake;
 int cuda_fake_major;
 bool cuda_fake_integrated;
+const char *cuda_fake_name = "fake";
 static const snt_backend *backend;
 static void *text_device;
 static int fail_launch, objects[2];
@@ -34,7 +36,9 @@ static CUresult init(unsigned flags) { return (void)flags, CUDA_SUCCESS; }
 static CUresult version(int *out) { return *out = 12040, CUDA_SUCCESS; }
 static CUresult device_count(int *out) { return *out = 1, CUDA_SUCCESS; }
 static CUresult device_get(CUdevice *out, int i) { return *out = i, i ? 101 : CUDA_SUCCESS; }
-static CUresult device_name(char *out, int room, CUdevice d) { return (void)d, snprintf(out, (size_t)room, "fake"), CUDA_SUCCESS; }
+static CUresult device_name(char *out, int room, CUdevice d) {
+  return (void)d, snprintf(out, (size_t)room, "%s", cuda_fake_name), CUDA_SUCCESS;
+}
 static CUresult device_memory(size_t *out, CUdevice d) { return (void)d, *out = (size_t)1 << 30, CUDA_SUCCESS; }
 static CUresult device_uuid(void *out, CUdevice d) { return (void)d, memset(out, 7, 16), CUDA_SUCCESS; }
 static CUresult attribute(int *out, int which, CUdevice d) {
@@ -42,10 +46,13 @@ static CUresult attribute(int *out, int which, CUdevice d) {
                                                       [CU_MAX_GRID_DIM_Y] = 65535,       [CU_MAX_GRID_DIM_Z] = 65535,
                                                       [CU_MAX_SHARED_PER_BLOCK] = 49152, [CU_WARP_SIZE] = 32,
                                                       [CU_CLOCK_RATE] = 1500000,         [CU_MULTIPROCESSOR_COUNT] = 8,
-                                                      [CU_L2_CACHE_SIZE] = 4 << 20,      [CU_COMPUTE_MAJOR] = 8};
+                                                      [CU_L2_CACHE_SIZE] = 4 << 20,      [CU_COMPUTE_MAJOR] = 8,
+                                                      [CU_MEMORY_CLOCK_RATE] = 1215000,  [CU_MEMORY_BUS_WIDTH] = 5120,
+                                                      [CU_MAX_SHARED_OPTIN] = 166912};
   if (which == CU_COMPUTE_MAJOR && cuda_fake_major) return *out = cuda_fake_major, CUDA_SUCCESS;
   if (which == CU_INTEGRATED) return *out = cuda_fake_integrated, CUDA_SUCCESS;
-  if (cuda_fake_integrated && (which == CU_CLOCK_RATE || which == CU_L2_CACHE_SIZE)) return *out = 0, CUDA_SUCCESS;
+  if (cuda_fake_integrated && (which == CU_CLOCK_RATE || which == CU_L2_CACHE_SIZE || which == CU_MEMORY_CLOCK_RATE))
+    return *out = 0, CUDA_SUCCESS;
   return (void)d, *out = which <= CU_MAX_SHARED_OPTIN ? values[which] : 0, CUDA_SUCCESS;
 }
 static CUresult retain(CUcontext *out, CUdevice d) { return (void)d, *out = cuda_fake_context(), CUDA_SUCCESS; }
@@ -113,6 +120,11 @@ static CUresult function_attribute(int *out, int which, CUfunction f) {
   return (void)f, *out = which == CU_FUNC_MAX_THREADS ? 1024 : 0, CUDA_SUCCESS;
 }
 
+static CUresult set_attribute(CUfunction f, int which, int value) {
+  if (which != CU_FUNC_MOST_DYNAMIC || value > 166912) return 1;
+  return ((fake_module *)(void *)f)->dynamic = value, CUDA_SUCCESS;
+}
+
 static CUresult compile_for(fake_module *m, const uint32_t items[3]) {
   const char *head = strstr(m->text, "__launch_bounds__("), *name = strchr(head + 18, ')') + 2;
   char entry[128];
@@ -134,7 +146,9 @@ static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
   fake_module *m = (fake_module *)(void *)f;
   void *bindings[MAX_PARAMETERS];
   const uint32_t items[3] = {bx, by, bz};
-  (void)shared, (void)extra;
+  (void)extra;
+  if (shared > (m->dynamic ? (unsigned)m->dynamic : 49152u)) return 1;
+  if (shared) cuda_fake.dynamic++;
   if (fail_launch) return fail_launch;
   if (!cuda_fake.depth || m->bindings > MAX_PARAMETERS) return 201;
   if (s != cuda_fake_stream()) cuda_fake.other_streams++;
@@ -183,7 +197,8 @@ void *cuda_fake_proc(void *user, const char *name) {
     {"cuEventCreate", (any)event_create}, {"cuEventDestroy_v2", (any)event_destroy}, {"cuEventRecord", (any)event_record},
     {"cuEventQuery", (any)event_done}, {"cuEventSynchronize", (any)event_done}, {"cuEventElapsedTime", (any)event_time},
     {"cuModuleLoadData", (any)module_load}, {"cuModuleUnload", (any)module_unload}, {"cuModuleGetFunction", (any)module_function},
-    {"cuFuncGetAttribute", (any)function_attribute}, {"cuLaunchKernel", (any)launch},
+    {"cuFuncGetAttribute", (any)function_attribute}, {"cuFuncSetAttribute", (any)set_attribute},
+    {"cuLaunchKernel", (any)launch},
     {"nvrtcVersion", (any)rtc_version}, {"nvrtcCreateProgram", (any)rtc_create}, {"nvrtcDestroyProgram", (any)rtc_destroy},
     {"nvrtcCompileProgram", (any)rtc_compile}, {"nvrtcGetCUBINSize", (any)rtc_size}, {"nvrtcGetCUBIN", (any)rtc_cubin},
     {"nvrtcGetNumSupportedArchs", (any)rtc_arch_count}, {"nvrtcGetSupportedArchs", (any)rtc_archs}, {"nvrtcGetPTXSize", (any)rtc_size},

@@ -173,6 +173,56 @@ static void check_device(snt_context *c, fixture *f) {
   for (int i = 0; i < 3; i++) snt_buffer_destroy(f->buffers[i]), free(f->at[i]);
 }
 
+/* A product whose panels are more local memory than arrays may have: the launch gives it, of a program that was saved and loaded too. */
+static void run_large(snt_device *d, snt_exec *x, snt_stream *s) {
+  enum { SIDE = 512, TERMS = 128, ONE = 0x3c00, TERMS_AS_F16 = 0x5800, TWICE = 0x400 };
+  const size_t bytes[] = {2 * SIDE * TERMS, 2 * SIDE * TERMS, 2 * SIDE * SIDE};
+  uint16_t *at[3];
+  snt_argument given[3];
+  const uint32_t before = cuda_fake.dynamic;
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < 3; i++) {
+    given[i] = (snt_argument){.port = i};
+    at[i] = aligned_alloc(256, bytes[i]);
+    tap_is_int(snt_cuda_buffer(d, (uintptr_t)at[i], bytes[i], &given[i].buffer, &diag), SNT_OK, "memory");
+  }
+  for (uint32_t i = 0; i < SIDE * TERMS; i++) at[0][i] = (uint16_t)(ONE + TWICE * (i / TERMS % 4)), at[1][i] = ONE;
+  const snt_run_info run = {.head = SNT_HEAD(run_info), .argument_count = 3, .arguments = given};
+  const snt_cuda_enqueue_info info = {.head = SNT_HEAD(cuda_enqueue_info), .run = &run};
+  tap_is_int(snt_exec_prepare(x, &diag), SNT_OK, "its kernel is built %s", diag.text);
+  tap_is_int(snt_cuda_enqueue(x, s, &info, &diag), SNT_OK, "and runs %s", diag.text);
+  for (uint32_t i = 0; i < SIDE * SIDE; i++) wrong += at[2][i] != TERMS_AS_F16 + TWICE * (i / SIDE % 4);
+  tap_is_int((int)wrong, 0, "all results are right");
+  tap_is_int((int)(cuda_fake.dynamic - before), 1, "with local memory that the launch gives");
+  for (uint32_t i = 0; i < 3; i++) snt_buffer_destroy(given[i].buffer), free(at[i]);
+}
+
+static void check_large(snt_context *c) {
+  const snt_cuda_attach_info attach = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
+  static const char product[] = "graph @product(%x: f16[512,128], %w: f16[128,512]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n";
+  snt_device *d = NULL;
+  snt_stream *s = NULL;
+  size_t size = 0;
+  tap_is_int(snt_cuda_attach(c, &attach, &d, &diag), SNT_OK, "attach %s", diag.text);
+  snt_program *p = api_compile_text(c, d, product, &diag), *loaded = NULL;
+  tap_is_int(snt_cuda_stream(d, cuda_fake_stream(), &s, &diag), SNT_OK, "the host's stream");
+  tap_is_int(snt_program_save(p, NULL, &size), SNT_INCOMPLETE, "a product is saved");
+  void *blob = malloc(size);
+  tap_is_int(snt_program_save(p, blob, &size), SNT_OK, "as so many bytes");
+  tap_is_int(snt_program_load(c, blob, size, &loaded, &diag), SNT_OK, "and loaded %s", diag.text);
+  for (uint32_t i = 0; i < 2; i++) {
+    snt_exec *x = NULL;
+    tap_is_int(snt_exec_create(d, i ? loaded : p, NULL, &x, &diag), SNT_OK, "an exec %s", diag.text);
+    run_large(d, x, s);
+    snt_exec_destroy(x);
+  }
+  free(blob);
+  snt_program_destroy(loaded);
+  snt_program_destroy(p);
+  snt_stream_destroy(s);
+  snt_device_destroy(d);
+}
+
 /* A compiler that is older than the device makes what the driver compiles. */
 static void check_younger(snt_context *c) {
   const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
@@ -204,15 +254,17 @@ static void check_facts(snt_context *c) {
   const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
   static const struct {
     bool integrated;
-    const char *name, *clock, *cache;
-  } cases[] = {{false, "dgpu", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n"}, {true, "igpu", NULL, NULL}};
+    const char *device, *name, *clock, *cache, *memory;
+  } cases[] = {{false, "fake", "dgpu", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n", "\ndram_gbs = 1399.68 GB/s\n"},
+               {false, "NVIDIA H200", "h200", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n", "\ndram_gbs = 1399.68 GB/s\n"},
+               {true, "fake", "igpu", NULL, NULL, NULL}};
   for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snt_device *d = NULL;
     snt_profile *p = NULL;
     snt_device_info about = {.head = SNT_HEAD(device_info)};
     char said[8192] = "", *where = said;
     size_t room = sizeof said;
-    cuda_fake_integrated = cases[i].integrated;
+    cuda_fake_integrated = cases[i].integrated, cuda_fake_name = cases[i].device;
     tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_OK, "attach %s", diag.text);
     tap_is_int(snt_device_get_info(d, &about), SNT_OK, "what it is");
     tap_ok(!strcmp(about.profile, cases[i].name), "of the class %s: %s", cases[i].name, about.profile);
@@ -220,10 +272,11 @@ static void check_facts(snt_context *c) {
     tap_is_int(snt_profile_print(p, where, &room), SNT_OK, "as text");
     tap_ok(cases[i].clock ? strstr(said, cases[i].clock) != NULL : !strstr(said, "\nghz = 0 GHz\n"), "the clock, if it is said");
     tap_ok(cases[i].cache ? strstr(said, cases[i].cache) != NULL : !strstr(said, "\nl2_bytes = 0 B\n"), "the cache, if it is said");
+    tap_ok(cases[i].memory ? strstr(said, cases[i].memory) != NULL : !strstr(said, "\ndram_gbs = 0 GB/s\n"), "the memory, if it is said");
     snt_profile_destroy(p);
     snt_device_destroy(d);
   }
-  cuda_fake_integrated = false;
+  cuda_fake_integrated = false, cuda_fake_name = "fake";
 }
 
 int main(void) {
@@ -238,6 +291,7 @@ int main(void) {
   check_attach(c);
   tap_is_int(snt_cuda_attach(c, &info, &f.device, &diag), SNT_OK, "attach %s", diag.text);
   check_device(c, &f);
+  check_large(c);
   check_younger(c);
   check_facts(c);
   snt_device_destroy(f.device);

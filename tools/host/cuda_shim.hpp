@@ -19,6 +19,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __shared__ static thread_local
+#define SNT_LOCAL(bytes) alignas(128) static thread_local unsigned char snt_local[bytes]
 #define alignas(...) __attribute__((aligned(__VA_ARGS__)))
 
 struct snt_dim3 { unsigned x, y, z; };
