@@ -175,8 +175,8 @@ static uint32_t cast(const site *s) {
   if (!fits_in(from, inner->type)) return 0;
   if (kir_same(from, to)) return source;
   const bool class_kept = kir_is_float(from.base) == kir_is_float(inner->type.base);
-  if (is_half(from) || is_half(to)) return 0;                  /* by way of f32, which every target has; few do both steps at once */
-  if (!class_kept && !kir_is_float(to.base)) return 0;         /* int -> float -> int saturates where int -> int wraps */
+  if (is_half(from) || is_half(to)) return 0;          /* by way of f32, which every target has; few do both steps at once */
+  if (!class_kept && !kir_is_float(to.base)) return 0; /* int -> float -> int saturates where int -> int wraps */
   return kir_emit_folded(s->k, s->in, 1, &source);
 }
 static uint32_t bitcast(const site *s) {
