@@ -184,7 +184,8 @@ static uint32_t trips_written_out(row_job *j) {
     if (row_stores_in(j, s)) return 0;
   if (!row_stores_in(j, j->sweeps) || j->lanes == 1) return 0;
   if (!expr_is_const(c->graph->pool, j->rows, &rows) || !expr_is_const(c->graph->pool, j->columns, &columns) || columns % width) return 0;
-  const bool few = fusion_runs_on_cuda(c->options) && columns <= MOST_WRITTEN * width && j->full.dims[j->full.rank - 1] == j->columns;
+  const bool few = fusion_runs_on_cuda(c->options) && c->options->profile->hand_texels == 0 && columns <= MOST_WRITTEN * width &&
+                   j->full.dims[j->full.rank - 1] == j->columns;
   if (few) j->staged_count = 0;
   return few || (j->items == c->options->profile->caps.subgroup_size && schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows))
              ? (uint32_t)(columns / width)
@@ -424,18 +425,17 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
 /* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
    memory of a row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
 static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
-  enum { LEAST = 16, TRIPS = 4 };
+  enum { LEAST = 16, MOST = 64, TRIPS = 4 };
   const expr_pool *x = j->c->graph->pool;
   const cost_profile *p = j->c->options->profile;
   const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
-  uint32_t down = 1, axis = j->full.rank;
+  uint32_t axis = j->full.rank, down = MOST;
   while (!j->reduced[--axis]) continue;
-  while (2 * down <= wanted && 2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
-         2 * down * TRIPS <= schedule_hint(x, j->full.dims[axis]))
-    down *= 2;
-  const bool alone = fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
-                     expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes);
-  return alone || down < LEAST ? 1 : down;
+  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
+      expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes))
+    return 1;
+  while (down >= LEAST && (down > wanted || down * beside > p->max_items || down * TRIPS > schedule_hint(x, j->full.dims[axis]))) down /= 2;
+  return down < LEAST ? 1 : down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
