@@ -1,7 +1,7 @@
 /* bench/cost: the cost model proven by measurement. usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N]
-   [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME]
-   [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another profile than the one that makes the
-   partitions; --versus: the plan that PROFILE would choose beside the chosen one instead; see bench/README.md. Exit codes: 0 measured,
+   [--readers N] [--seed S] [--parts N] [--best N] [--again N] [--rounds N] [--slice US] [--build N] [--cpu-time] [--apart]
+   [--covered] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]. Prints a line a graph and the means; --prices: by another
+   profile than the one that makes the partitions; --build: N processes build all kernels first (SNT_CACHE_DIR keeps them); --versus: the plan that PROFILE would choose beside the chosen one instead; see bench/README.md. Exit codes: 0 measured,
    1 failed, 2 wrong usage. */
 #include "bench/cost.h"
 #include <math.h>
@@ -10,8 +10,8 @@
 
 typedef struct cost_options {
   const char *device, *profile, *prices, *graphs, *versus, *only, *table;
-  uint32_t random, readers, seed, parts, best, again, rounds;
-  bool verbose, processor_time, apart, priced;
+  uint32_t random, readers, seed, parts, best, again, rounds, slice, build;
+  bool verbose, processor_time, apart, priced, covered;
 } cost_options;
 /* Sums over graphs. */
 typedef struct cost_totals {
@@ -138,6 +138,11 @@ static void judge(cost_bench *b, const char *name, cost_totals *t) {
 static void run_versus(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   snt_result r = cost_make_versus(b, b->other, text, length);
   const uint32_t count = b->count;
+  if (b->taken) {
+    (void)cost_build_kernels(b);
+    cost_free_partitions(b);
+    return;
+  }
   if (r == SNT_OK && count == 2) r = cost_measure(b);
   if (r < 0) printf("%-24s left out: %s %s\n", name, snt_result_text(r), b->diag.text);
   else if (count < 2) printf("%-24s the same plan, %u kernels\n", name, b->parts[0].steps);
@@ -158,7 +163,7 @@ static void run_versus(cost_bench *b, const char *name, const char *text, size_t
 
 static void run_graph(cost_bench *b, const char *name, const char *text, size_t length, cost_totals *t) {
   enum { LEAST = 8 };
-  if (b->only && strcmp(b->only, name)) return;
+  if ((b->only && strcmp(b->only, name)) || !cost_takes(b)) return;
   b->name = name;
   cost_begin_random(b, name);
   if (b->other) {
@@ -167,7 +172,11 @@ static void run_graph(cost_bench *b, const char *name, const char *text, size_t 
   }
   snt_result r = cost_make_partitions(b, text, length);
   const bool enough = (r == SNT_OK || r == SNT_INCOMPLETE) && b->count >= LEAST;
-  if (enough) r = cost_measure(b);
+  if (enough) r = b->taken ? cost_build_kernels(b) : cost_measure(b);
+  if (b->taken) {
+    cost_free_partitions(b);
+    return;
+  }
   if (enough && r == SNT_OK && b->count) {
     judge(b, name, t);
     const snt_result again = judge_again(b, t);
@@ -268,6 +277,7 @@ static bool *flag_of(cost_options *o, const char *text) {
   if (!strcmp(text, "--verbose")) return &o->verbose;
   if (!strcmp(text, "--cpu-time")) return &o->processor_time;
   if (!strcmp(text, "--priced")) return &o->priced;
+  if (!strcmp(text, "--covered")) return &o->covered;
   return strcmp(text, "--apart") ? NULL : &o->apart;
 }
 
@@ -279,7 +289,7 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
       {"--device", &o->device, NULL},   {"--profile", &o->profile, NULL}, {"--graphs", &o->graphs, NULL}, {"--random", NULL, &o->random},
       {"--readers", NULL, &o->readers}, {"--versus", &o->versus, NULL},   {"--seed", NULL, &o->seed},     {"--parts", NULL, &o->parts},
       {"--only", &o->only, NULL},       {"--table", &o->table, NULL},     {"--best", NULL, &o->best},     {"--again", NULL, &o->again},
-      {"--rounds", NULL, &o->rounds},   {"--prices", &o->prices, NULL},
+      {"--rounds", NULL, &o->rounds},   {"--prices", &o->prices, NULL},   {"--slice", NULL, &o->slice},   {"--build", NULL, &o->build},
   };
   for (int i = 1; i < argc; i++) {
     size_t k = 0;
@@ -296,31 +306,48 @@ static bool parse_options(cost_options *o, int argc, char **argv) {
   return o->rounds > 1 && o->parts <= COST_BENCH_PARTITIONS && o->best + 2 <= o->parts && (o->table || !o->priced);
 }
 
-int main(int argc, char **argv) {
-  cost_options o = {.random = 10, .readers = 10, .seed = 1, .parts = 14, .rounds = 8};
-  static cost_bench b;
-  cost_totals totals = {0};
+typedef struct cost_run {
+  const cost_options *options;
+  char *text; /* of the file of graphs */
+  cost_totals totals;
+} cost_run;
+
+static snt_result run_all(cost_bench *b, void *user) {
+  cost_run *run = user;
+  const cost_options *o = run->options;
   host_cache *cache = NULL;
+  snt_result r = open_bench(b, o, &cache);
+  if (r == SNT_OK && !b->taken) r = cost_cover_open(b);
+  if (r == SNT_OK && run->text) run_file(b, run->text, &run->totals);
+  if (r == SNT_OK) run_random(b, "random", cost_random_graph, o->random, &run->totals);
+  if (r == SNT_OK) run_random(b, "readers", cost_random_readers, o->readers, &run->totals);
+  cost_cover_close(b);
+  close_bench(b, cache);
+  return r;
+}
+
+int main(int argc, char **argv) {
+  cost_options o = {.random = 10, .readers = 10, .seed = 1, .parts = 14, .rounds = 8, .slice = 2000};
+  static cost_bench b;
+  cost_run run = {.options = &o};
   void *text = NULL;
   size_t size;
   if (!parse_options(&o, argc, argv)) {
     fprintf(stderr, "usage: cost [--device D] [--profile FILE] [--prices FILE] [--graphs FILE] [--random N] [--readers N] [--seed S] "
                     "[--parts N] [--best "
-                    "N] [--again N] [--rounds N] "
-                    "[--cpu-time] [--apart] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
+                    "N] [--again N] [--rounds N] [--slice US] [--build N] "
+                    "[--cpu-time] [--apart] [--covered] [--versus PROFILE|FILE] [--only NAME] [--table FILE [--priced]] [--verbose]\n");
     return 2;
   }
   b.seed = o.seed;
-  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.slice_ns = 2e6, b.verbose = o.verbose, b.only = o.only,
-  b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced;
-  snt_result r = open_bench(&b, &o, &cache);
-  if (r == SNT_OK && o.graphs) r = host_read_file(o.graphs, &text, &size, &b.diag);
-  if (r == SNT_OK && text) run_file(&b, text, &totals);
-  if (r == SNT_OK) run_random(&b, "random", cost_random_graph, o.random, &totals);
-  if (r == SNT_OK) run_random(&b, "readers", cost_random_readers, o.readers, &totals);
-  if (r == SNT_OK) report(&totals, o.versus, o.again);
+  b.wanted = o.parts, b.best = o.best, b.again = o.again, b.rounds = o.rounds, b.slice_ns = 1e3 * o.slice, b.verbose = o.verbose,
+  b.only = o.only, b.table = o.table, b.processor_time = o.processor_time, b.apart = o.apart, b.priced = o.priced, b.covered = o.covered;
+  snt_result r = o.graphs ? host_read_file(o.graphs, &text, &size, &b.diag) : SNT_OK;
+  run.text = text;
+  if (r == SNT_OK && o.build && cost_build(&b, o.build, run_all, &run) != SNT_OK) fprintf(stderr, "cost: a process that builds failed\n");
+  if (r == SNT_OK) r = run_all(&b, &run);
+  if (r == SNT_OK) report(&run.totals, o.versus, o.again);
   else fprintf(stderr, "cost: %s %s\n", snt_result_text(r), b.diag.text);
   free(text);
-  close_bench(&b, cache);
   return r == SNT_OK ? 0 : 1;
 }

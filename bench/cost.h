@@ -5,9 +5,10 @@
 #define BENCH_COST_H
 #include "api/handles.h"
 #include "tools/host/host.h"
+#include <stdatomic.h>
 #include <stdio.h>
 
-enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48 };
+enum { COST_BENCH_PARTITIONS = 160, COST_BENCH_PORTS = 48, COST_BENCH_FLOWS = 512, COST_BENCH_NAME = 48, COST_BENCH_GRAPHS = 1024 };
 typedef enum { MODEL_FULL, MODEL_NO_RECOMPUTE, MODEL_NO_REGISTERS, MODEL_BYTES, MODEL_COUNT } bench_model;
 
 /* How a partition was made: beside the compiler's own and the unfused one the chosen plan with cuts, the chosen plan fused further than
@@ -23,6 +24,14 @@ typedef struct partition {
   partition_origin made;
   bool known; /* its measurement stood in the table */
 } partition;
+
+/* Work that the device does while the host hands over what is measured: a copy. */
+typedef struct cost_cover {
+  snt_program *program;
+  snt_exec *exec;
+  snt_buffer *buffers[2];
+  double first_ns, more_ns; /* of one, until the host knows; of each more */
+} cost_cover;
 
 typedef struct cost_bench {
   snt_context *context;
@@ -41,7 +50,11 @@ typedef struct cost_bench {
   const char *table;                           /* of measurements that are kept; null: none */
   const char *name;                            /* of the graph at hand */
   bool verbose, processor_time, apart, priced; /* priced: only partitions of the table, and nothing is measured */
-  char *base;                                  /* the working graph of the graph at hand, as text: what the partitions are made of */
+  atomic_bool *taken; /* of graphs, by number, among processes that build kernels and measure nothing; null: this one measures */
+  uint32_t number;    /* of the graph at hand */
+  bool covered;       /* what is measured is handed over while the device is busy: its own time, not the host's */
+  cost_cover cover;
+  char *base; /* the working graph of the graph at hand, as text: what the partitions are made of */
   size_t base_length;
   uint32_t *group_of; /* of the chosen plan: cost_note_groups */
   partition parts[COST_BENCH_PARTITIONS];
@@ -79,12 +92,24 @@ snt_result cost_add_partition(cost_bench *, snt_program *, partition_origin);
 /* Per value of the working graph that the program was made of: its group + 1; 0: a view; UINT32_MAX: in several. To be freed; null: no memory. */
 uint32_t *cost_note_groups(const snt_program *, uint32_t values);
 void cost_predict(const cost_bench *, partition *);
-snt_result cost_make_buffers(cost_bench *);                                            /* the ports', with data */
+/* Runs `work` in so many processes at once, each of which builds what no other one has taken (cost_build.c). */
+snt_result cost_build(cost_bench *, uint32_t processes, snt_result (*work)(cost_bench *, void *), void *user);
+bool cost_takes(cost_bench *);               /* is the graph at hand this process's to build, or to measure? */
+snt_result cost_build_kernels(cost_bench *); /* of all its partitions, into the cache */
+snt_result cost_make_buffers(cost_bench *);  /* the ports', with data */
 snt_result cost_sample(cost_bench *, const partition *, uint32_t repeats, double *ns); /* of one submission among as many */
 snt_result cost_measure(cost_bench *);                                                 /* all of them (cost_sweeps.c) */
 double cost_round_trip(void);                                                          /* nanoseconds (cost_apart.c) */
 /* Measurements of the graph at hand that are kept (cost_table.c): are all its partitions there? Those that are not are left out where
    nothing is to be measured. And what has been measured. */
+/* ---- a device that is busy meanwhile (cost_cover.c) ---- */
+snt_result cost_cover_open(cost_bench *);
+void cost_cover_close(cost_bench *);
+double cost_now_ns(const cost_bench *);
+/* Submits as many as last longer than the host needs for so many kernels; *ns: what they take. Nothing where nothing is covered. */
+snt_result cost_cover_submit(cost_bench *, double kernels, double *ns);
+/* Submissions that a queue takes while it is covered, at most. */
+uint32_t cost_cover_most(const cost_bench *, const partition *, uint32_t wanted);
 bool cost_table_read(cost_bench *);
 void cost_table_write(const cost_bench *);
 /* The chosen partition and `best` against each other once more, made anew `again` times: the best of many is partly luck. */

@@ -7,7 +7,7 @@
 enum { STEPS = 64 }; /* of a partition that are shown */
 
 /* On a processor that others load, the time that the process itself was given says more than the wall's: of all its threads. */
-static double now_ns(const cost_bench *b) {
+double cost_now_ns(const cost_bench *b) {
   struct timespec t;
   clock_gettime(b->processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
@@ -57,10 +57,12 @@ static uint32_t time_steps(cost_bench *b, const partition *part, snt_exec *apart
   const snt_run_info info = arguments_of(b, part, arguments);
   uint64_t ns[STEPS];
   uint32_t count = 0;
+  double covers;
   memset(least, 0xff, room * sizeof *least);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     snt_event *event = NULL;
     count = room;
+    if (cost_cover_submit(b, 2.0 * part->steps, &covers) != SNT_OK) return 0; /* a mark beside each */
     if (snt_submit(apart, b->stream, &info, &event, &b->diag) != SNT_OK) return 0;
     const bool timed = snt_event_wait(event, UINT64_MAX) == SNT_OK && snt_event_timings(event, &count, ns) == SNT_OK;
     snt_event_destroy(event);
@@ -88,10 +90,11 @@ void cost_show_steps(cost_bench *b, const partition *part) {
 snt_result cost_sample(cost_bench *b, const partition *part, uint32_t repeats, double *ns) {
   snt_argument arguments[COST_BENCH_PORTS] = {{0}};
   const snt_run_info info = arguments_of(b, part, arguments);
-  snt_result r = SNT_OK;
-  const double start = now_ns(b);
+  double covers;
+  const double start = cost_now_ns(b);
+  snt_result r = cost_cover_submit(b, (double)repeats * part->program->plan.steps.count, &covers);
   for (uint32_t i = 0; i < repeats && r == SNT_OK; i++) r = snt_submit(part->exec, b->stream, &info, NULL, &b->diag);
   if (r == SNT_OK) r = snt_stream_wait(b->stream, &b->diag);
-  *ns = (now_ns(b) - start) / repeats;
+  *ns = (cost_now_ns(b) - start - covers) / repeats;
   return r;
 }

@@ -76,7 +76,7 @@ static snt_result find_repeats(cost_bench *b, const partition *p, uint32_t *repe
     double ns = 0;
     SNT_TRY(cost_sample(b, p, *repeats, &ns));
     const double wanted = b->slice_ns / ns;
-    *repeats = wanted < 1 ? 1 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+    *repeats = cost_cover_most(b, p, ns > 0 && wanted < 1 ? 1 : ns <= 0 || wanted > 4096 ? 4096 : (uint32_t)wanted);
   }
   return SNT_OK;
 }
@@ -87,7 +87,7 @@ static snt_result sweep_once(cost_bench *b, const partition *parts, uint32_t cou
   out->round_trip = cost_round_trip();
   for (uint32_t k = 0; k < count; k++) {
     const uint32_t i = backwards ? count - 1 - k : k;
-    SNT_TRY(cost_sample(b, &parts[i], 1, &first));
+    if (!b->covered) SNT_TRY(cost_sample(b, &parts[i], 1, &first));
     SNT_TRY(cost_sample(b, &parts[i], repeats[i], &out->ns[i]));
   }
   return SNT_OK;

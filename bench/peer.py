@@ -52,6 +52,24 @@ def make_torch(path, feeds, compiled=False):
     return step
 
 
+def make_torch_on(device, path, feeds, compiled=False):
+    """On a GPU, in f32 without tf32; compiled: with CUDA graphs. A step ends when the GPU has the result."""
+    import onnx
+    import torch
+    from onnx2torch import convert
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    model = convert(onnx.load(path)).eval().to(device)
+    args = [torch.from_numpy(v).to(device) for v in feeds.values()]
+    function = torch.compile(model, mode="reduce-overhead") if compiled else model
+
+    def step():
+        with torch.inference_mode():
+            result = function(*args)
+            torch.accelerator.synchronize()
+            return result
+    return step
+
+
 def compile_iree(path, flags, suffix):
     """The compiled module, kept beside the model: IREE takes up to minutes for a network."""
     from iree.compiler.tools.binaries import find_tool
@@ -159,6 +177,8 @@ MAKERS = {
     "openvino": make_openvino,
     "torch": make_torch,
     "inductor": lambda path, feeds: make_torch(path, feeds, True),
+    "torch-cuda": lambda path, feeds: make_torch_on("cuda", path, feeds),
+    "inductor-cuda": lambda path, feeds: make_torch_on("cuda", path, feeds, True),
     "iree-cpu": lambda path, feeds: make_iree(path, feeds, "local-task"),
     "iree-vulkan": lambda path, feeds: make_iree(path, feeds, "vulkan"),
     "tinygrad": make_tinygrad,
@@ -168,7 +188,7 @@ MAKERS = {
 
 
 def to_host(value):
-    for way in ("to_host", "numpy"):
+    for way in ("to_host", "cpu", "numpy"):
         if hasattr(value, way):
             return getattr(value, way)()
     return np.asarray(value)

@@ -1,5 +1,6 @@
 # sinter_embed_texts(glob out.c HEADER h TYPE t TABLE name COUNT name): writes a C table {file name without extension, text} of the
-# files that match, sorted by name; with COMMENTS #, without what stands behind that sign on a line. The texts are byte arrays, since a string literal over 4095 bytes is not portable C.
+# files that match, sorted by name; with COMMENTS #, lines `key = value` as short as they can be, without what stands behind that sign on one.
+# The texts are byte arrays, since a string literal over 4095 bytes is not portable C.
 function(sinter_embed_texts pattern out)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADER;TYPE;TABLE;COUNT;COMMENTS" "")
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${pattern})
@@ -14,6 +15,7 @@ function(sinter_embed_texts pattern out)
     if(arg_COMMENTS)
       file(READ ${file} text)
       string(REGEX REPLACE " *${arg_COMMENTS}[^\n]*" "" text "${text}")
+      string(REPLACE " = " "=" text "${text}")
       string(HEX "${text}" hex)
     endif()
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")

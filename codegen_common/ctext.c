@@ -90,8 +90,7 @@ const char *ctext_cell_for(ctext *c, kir_op op, uint32_t id, kir_type operand) {
   const char *text = dialect_cell(c->d, &c->index, op, operand.base, shape);
   if (CT_HALVES >> operand.base & 1u && !moves_bits(op) && !(kir_ops[op].flags & KIR_MEM)) text = "!widen";
   if (!text)
-    ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name,
-               operand.lanes);
+    ctext_fail(c, SNT_E_INTERNAL, id, "%s has no %s of %s x%u", c->d->name, kir_ops[op].name, ir_dtypes[operand.base].name, operand.lanes);
   else if (*text == '!')
     ctext_fail(c, SNT_E_INTERNAL, id, "%s of %s x%u must have been removed by pass %s", kir_ops[op].name, ir_dtypes[operand.base].name,
                operand.lanes, text + 1);
@@ -331,7 +330,7 @@ static const char *cast_text(ctext *c, uint32_t id, kir_type from) {
         return row->text;
     }
   }
-  ctext_fail(c, SNT_E_UNSUPPORTED, id, "%s has no conversion from %s to %s", c->d->name, ir_dtypes[from.base].name,
+  ctext_fail(c, SNT_E_INTERNAL, id, "%s has no conversion from %s to %s", c->d->name, ir_dtypes[from.base].name,
              ir_dtypes[s->type.base].name);
   return NULL;
 }

@@ -49,6 +49,7 @@ enum { /* capabilities */
 enum { /* decorations */
   SpvDecorationBlock = 2, SpvDecorationArrayStride = 6, SpvDecorationBuiltIn = 11, SpvDecorationNoContraction = 42,
   SpvDecorationNonWritable = 24, SpvDecorationNonReadable = 25, SpvDecorationRestrict = 19, SpvDecorationAliased = 20,
+  SpvDecorationCoherent = 23,
   SpvDecorationBinding = 33, SpvDecorationDescriptorSet = 34, SpvDecorationOffset = 35
 };
 // clang-format on

@@ -105,7 +105,7 @@ static snt_result visit_inst(void *self, const kir_kernel *k, uint32_t inst) {
   need_narrow_arithmetic(s, kir_at(k, inst));
   s->id[inst] = spv_special(s, inst);
   if (!s->id[inst] && kir_ops[kir_at(k, inst)->op].result != KIR_R_NONE)
-    spv_fail(s, SNT_E_UNSUPPORTED, inst, "SPIR-V has no %s of %s", kir_ops[kir_at(k, inst)->op].name,
+    spv_fail(s, SNT_E_INTERNAL, inst, "SPIR-V has no %s of %s", kir_ops[kir_at(k, inst)->op].name,
              ir_dtypes[kir_at(k, inst)->type.base].name);
   return s->result;
 }

@@ -109,6 +109,16 @@ static bool stored_in_pairs(const spv *s, uint32_t number) {
   return !first;
 }
 
+/* What else is known of how a buffer is reached (0: nothing). Without Vulkan's memory model others see behind a barrier only what is coherent. */
+static uint32_t access_decoration(const spv *s, const kir_memory *m) {
+  bool meet = false;
+  if (m->space != KIR_SCRATCH && !(m->access & KIR_WRITE)) return SpvDecorationNonWritable;
+  if (m->space != KIR_SCRATCH && !(m->access & KIR_READ)) return SpvDecorationNonReadable;
+  for (uint32_t i = 1; i < s->k->insts.count && !s->matrices; i++)
+    meet |= kir_at(s->k, i)->op == KIR_barrier && kir_at(s->k, i)->flags & KIR_SYNC_GLOBAL;
+  return meet ? SpvDecorationCoherent : 0;
+}
+
 static void declare_buffer(spv *s, uint32_t number) {
   const kir_memory *m = &s->k->memories.at[number];
   spv_memory *mem = &s->memory[number];
@@ -118,7 +128,7 @@ static void declare_buffer(spv *s, uint32_t number) {
   const bool vectors = mem->widths[4] && views == 1 && ir_dtypes[m->type.base].bytes == 4;
   mem->paired = s->digits && s->caps->int64 && vectors && m->access == KIR_WRITE && !m->alias && !mem->addressed &&
                 stored_in_pairs(s, number);
-  const bool writable = m->access & KIR_WRITE || m->space == KIR_SCRATCH, readable = m->access & KIR_READ || m->space == KIR_SCRATCH;
+  const uint32_t access = access_decoration(s, m);
   for (uint32_t lanes = 1; lanes <= 4; lanes++) {
     if (!mem->widths[lanes]) continue;
     const kir_type t = mem->paired ? kir_t(SNT_U64, 4) : stored(kir_t(m->type.base, lanes));
@@ -129,8 +139,7 @@ static void declare_buffer(spv *s, uint32_t number) {
     const uint32_t id = mem->view[lanes].variable = spv_fresh(&s->m);
     SPV(&s->m, SPV_TYPES, SpvOpVariable, pointer, id, SpvStorageClassStorageBuffer);
     bind(s, id, kir_binding(s->k, number));
-    if (!writable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonWritable);
-    if (!readable) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, SpvDecorationNonReadable);
+    if (access) SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, access);
     SPV(&s->m, SPV_DECORATIONS, SpvOpDecorate, id, m->alias || views > 1 ? SpvDecorationAliased : SpvDecorationRestrict);
   }
 }
@@ -139,8 +148,8 @@ static void declare_buffer(spv *s, uint32_t number) {
 static uint32_t view_pointer(spv *s, uint32_t number, uint32_t lanes) {
   const kir_memory *m = &s->k->memories.at[number];
   const kir_type t = stored(kir_t(m->type.base, lanes));
-  const uint32_t member = !(m->access & KIR_WRITE) ? SpvDecorationNonWritable : !(m->access & KIR_READ) ? SpvDecorationNonReadable : 0;
-  return spv_pointer(s, SpvStorageClassPhysicalStorageBuffer, buffer_struct(s, spv_type(s, t), vector_stride(t), member));
+  const uint32_t block = buffer_struct(s, spv_type(s, t), vector_stride(t), access_decoration(s, m));
+  return spv_pointer(s, SpvStorageClassPhysicalStorageBuffer, block);
 }
 
 static uint32_t address_rank(const spv *s, uint32_t number) {

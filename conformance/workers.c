@@ -116,12 +116,15 @@ static bool start_child(pool *p, worker *w) {
   return true;
 }
 
-static void end_child(worker *w) {
-  if (!w->pid) return;
+/* Gives the status of one that had ended by itself. */
+static int end_child(worker *w) {
+  int status = 0;
+  if (!w->pid) return status;
   kill(w->pid, SIGKILL);
   close(w->to), close(w->from);
-  while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) {}
+  while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
   w->pid = 0;
+  return status;
 }
 
 /* ---- the parent ---- */
@@ -154,6 +157,16 @@ static void give_up(pool *p, worker *w, conform_result result, const char *text)
   snprintf(v.detail, sizeof v.detail, "%s", text);
   end_child(w);
   settle(p, w, &v);
+}
+
+/* Says how and at what a process ended that was not told to. */
+static void end_crashed(pool *p, worker *w, const char *when) {
+  char text[160];
+  const uint8_t phase = w->phase ? *w->phase : PHASE_COUNT;
+  const int status = end_child(w), number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  snprintf(text, sizeof text, "the process ended%s by %s %d, at %s", when, WIFSIGNALED(status) ? "signal" : "exit", number,
+           phase < PHASE_COUNT ? conform_phase_names[phase] : "no step");
+  give_up(p, w, CONFORM_CRASH, text);
 }
 
 /* A compiler may take its time, and each phase of a case has its own. */
@@ -200,7 +213,7 @@ static bool hear(pool *p, worker *w) {
   }
   conform_verdict v;
   if (receive_all(w->from, &v, sizeof v)) settle(p, w, &v);
-  else give_up(p, w, CONFORM_CRASH, "the process ended");
+  else end_crashed(p, w, "");
   return true;
 }
 
@@ -216,7 +229,7 @@ static bool feed(pool *p, worker *w) {
   if (w->pid && !w->busy && w->greeted && w->done >= CASES_A_CHILD) end_child(w);
   if (!more && !w->busy) return true;
   if (!w->pid && !start_child(p, w)) return false;
-  if (w->greeted && !w->busy && !give_case(p, w)) give_up(p, w, CONFORM_CRASH, "the process ended between cases");
+  if (w->greeted && !w->busy && !give_case(p, w)) end_crashed(p, w, " between cases");
   return true;
 }
 

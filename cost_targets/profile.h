@@ -89,7 +89,7 @@ snt_result cost_profile_parse(cost_profile *, const char *text, size_t length, s
 void cost_profile_print(const cost_profile *, ir_text *);
 const cost_profile *
 cost_profile_builtin(const char *name,
-                     cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 cpu; null: unknown */
+                     cost_profile *storage); /* pocl lavapipe rusticl swiftshader igpu dgpu mobile h100 h200 cpu; null: unknown */
 /* mask: "bindings=4,local=16384,subgroups=0,f16=0,int8=0,items=128,push=128,texels=65536" or "vulkan11-min"; only ever narrows. */
 snt_result cost_profile_mask(cost_profile *, const char *mask, snt_diag *);
 const char *cost_caps_name(size_t member); /* "caps.NAME", of a member of kir_caps that a profile has */

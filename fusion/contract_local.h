@@ -33,10 +33,11 @@ typedef struct local_shape {
 typedef struct contract_local {
   contraction *t;
   local_shape shape;
-  uint32_t step, items;                                /* terms a step; items of a group */
-  uint32_t buffers;                                    /* of each panel: the step at hand and those that are under way */
-  bool copies;                                         /* some panel is copied */
-  uint32_t parts;                                      /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
+  uint32_t step, items; /* terms a step; items of a group */
+  uint32_t slices;      /* of each step's terms, summed by items of their own and added up before results are stored */
+  uint32_t buffers;     /* of each panel: the step at hand and those that are under way */
+  bool copies;          /* some panel is copied */
+  uint32_t parts;       /* of the terms, each summed by groups of its own; 1: the tile is summed by one */
   uint32_t panel_count, panel_of[CONTRACT_SET_MAX][2]; /* by member: of its rows, of its columns */
   bool fragments;  /* on matrix units: the panels keep elements of 16 or 8 bits, a subgroup holds warp_rows x warp_columns of the tile */
   uint8_t element; /* their type */
@@ -45,6 +46,7 @@ typedef struct contract_local {
   uint32_t warp_rows, warp_columns, cells;
   uint32_t beside;                                   /* groups that share a unit's local memory; 0: not known */
   ir_expr warp;                                      /* this item's subgroup */
+  ir_expr place, slice;                              /* of the item: its part of the tile, and of the terms */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
   ir_expr batch_at, part_at, row_at;
   uint32_t scratch, scratch_memory; /* buffer of the parts' sums: [member][part][batch][rows][columns], in whole tiles */
@@ -76,8 +78,10 @@ static inline uint32_t contract_stage_columns(const contract_local *l) {
   return fusion_runs_on_cuda(l->t->c->options) ? l->warp_columns : l->units.size.n;
 }
 static inline uint32_t contract_mma_stage(const contract_local *l) { return contract_stage_columns(l) + 8u; }
+/* Of results on their way out, or from slice to slice. */
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
-  return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4 : 0;
+  return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4
+                      : (l->slices - 1) * 4 * l->shape.rows * l->shape.columns;
 }
 /* The panel that the stage lies over, which is large enough and read no more then; panel_count: none, it has bytes of its own. */
 uint32_t contract_stage_panel(const contract_local *);

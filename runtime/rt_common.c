@@ -101,6 +101,22 @@ snt_result rt_fail_native(snt_diag *diag, snt_result result, int32_t native, con
   return result;
 }
 
+const char *rt_find_all(void *(*find)(void *user, const char *name), void *user, const char *names, void *table) {
+  for (char *at = table; *names; names = rt_next_name(names), at += sizeof(void *)) {
+    void *address = find(user, names);
+    if (!address) return names;
+    memcpy(at, &address, sizeof address); /* ISO C has no cast from object to function pointer */
+  }
+  return NULL;
+}
+
+const char *rt_profile_of(const char *device, const char *otherwise) {
+  static const char known[][2][8] = {{"H100", "h100"}, {"H200", "h200"}};
+  for (uint32_t i = 0; i < IR_COUNT(known); i++)
+    if (rt_contains(device, known[i][0])) return known[i][1];
+  return otherwise;
+}
+
 snt_result rt_base_profile(cost_profile *out, const char *name, snt_diag *diag) {
   const cost_profile *found = cost_profile_builtin(name, out);
   if (!found) return ir_fail(diag, SNT_E_INTERNAL, "open", 0, "there is no built-in profile %s", name);

@@ -22,6 +22,8 @@ bool rt_take_suffix(char *which, const char *suffix);
 snt_result rt_fail_log(snt_diag *, snt_result, int32_t native, const char *stage, const char *what, const char *log);
 snt_result rt_fail_native(snt_diag *, snt_result, int32_t native, const char *stage, const char *what);
 snt_result rt_base_profile(cost_profile *, const char *name, snt_diag *);
+/* The built-in profile of a device that has one of its own, by what every driver calls it; else `otherwise`. */
+const char *rt_profile_of(const char *device, const char *otherwise);
 
 /* The dispatch as a backend sees it: block words with the group count appended, and the folded grid. */
 enum { RT_MAX_BLOCK_WORDS = 64 };

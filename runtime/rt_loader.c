@@ -1,7 +1,6 @@
 /* Driver libraries, found at run time: a table of function pointers is filled by name. They stay once loaded (RTLD_NODELETE, a pin), because drivers keep
    threads. */
 #include "runtime/rt_system.h"
-#include <string.h>
 
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -38,14 +37,4 @@ void rt_library_close(void *library) {
   if (library) close_one(library);
 }
 
-bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
-  for (uint32_t i = 0; i < count; i++) {
-    void *address = find(library, symbols[i].name);
-    if (!address) {
-      *missing = symbols[i].name;
-      return false;
-    }
-    memcpy((char *)table + symbols[i].offset, &address, sizeof address); /* ISO C has no cast from object to function pointer */
-  }
-  return true;
-}
+const char *rt_library_symbols(void *library, const char *names, void *table) { return rt_find_all(find, library, names, table); }

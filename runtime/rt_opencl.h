@@ -111,8 +111,7 @@ snt_result ocl_fail(ocl_device *, cl_int code, const char *stage, const char *wh
 uint64_t ocl_query_uint(const ocl_api *, cl_device_id, cl_device_info, size_t size);
 /* opencl/device.c */
 snt_result ocl_load(ocl_api *, bool oclgrind, snt_diag *);
-extern const rt_symbol ocl_symbols[];
-extern const uint32_t ocl_symbol_count;
+extern const char ocl_symbols[];
 const ocl_family *ocl_family_of(const char *platform, bool cpu);
 void ocl_describe(const ocl_api *, ocl_found *, uint32_t index, bool first_of_family);
 ocl_device *ocl_take_device(const snt_host_alloc *); /* to be opened, and closed whatever comes of that; null: out of memory */

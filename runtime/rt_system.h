@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* ---- driver libraries: lists of names, the best first ---- */
 #if defined(_WIN32)
@@ -17,17 +18,16 @@
 #define RT_CUDA_NAMES "libcuda.so.1", "libcuda.so"
 #define RT_NVRTC_NAMES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"
 #endif
-typedef struct rt_symbol {
-  const char *name;
-  size_t offset;
-} rt_symbol; /* of a function pointer in the caller's table */
-#define RT_SYMBOL(T, member) \
-  { #member, offsetof(T, member) }
+/* Names of functions one behind another, each with its end, then an empty one; they stand in the caller's table in the same order. */
+#define RT_NAME(...) RT_FIRST_NAME(__VA_ARGS__, 0)
+#define RT_FIRST_NAME(name, ...) #name "\0"
+static inline const char *rt_next_name(const char *name) { return name + strlen(name) + 1; }
+/* Fills `table` by `find`; what it does not find, or null. */
+const char *rt_find_all(void *(*find)(void *user, const char *name), void *user, const char *names, void *table);
 void *
 rt_library_open(const char *const *names); /* the first that loads, of a null-terminated list; null: none. Never unloaded from memory. */
 void rt_library_close(void *library);
-/* Fills `table`; false after naming a missing function in `missing`. */
-bool rt_library_symbols(void *library, const rt_symbol *, uint32_t count, void *table, const char **missing);
+const char *rt_library_symbols(void *library, const char *names, void *table); /* rt_find_all there */
 
 /* ---- locks: not recursive ---- */
 #if defined(_WIN32)

@@ -20,6 +20,12 @@ like($said, qr{^- nobody:0: \*\*not listed.*^\| half \| 0\.\d+ \|$}ms, 'in its r
 ($code, $said) = says("$page --only right --filter i --limit 0 interp");
 is($code, 1, 'a limit that is too short ends it');
 like($said, qr{^\| linear_f16 \| no time left \|$}m, 'and what was left out is said') or diag($said);
+my $texts = "import sys; exec(open('bench/device').read().rsplit('main()', 1)[0].replace('__file__', repr('bench/device')))\n"
+  . "for i, w in enumerate(WORKLOADS):\n  if not w.graph.isidentifier(): open(f'{sys.argv[1]}/workload{i}.snt', 'w').write(w.graph)\n";
+put("$dir/texts.py", $texts);
+($code, $said) = says("python3 $dir/texts.py $dir");
+my @wrong = grep { (says("$sinter opt $_ --run canonicalise"))[0] } glob("$dir/workload*.snt");
+is("$code @wrong", '0 ', 'each workload that is a text is a graph') or diag($said);
 ($code, $said) = says("$page --only wrong interp");
 is($code, 2, 'a part that there is not is wrong usage') or diag($said);
 SKIP: {

@@ -9,7 +9,7 @@ use List::Util qw(sum0);
 use lib $FindBin::Bin;
 use Sinter;
 
-my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu', 'swiftshader', 'rusticl'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
+my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu', 'h200', 'swiftshader', 'rusticl'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
                branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                ported => put('ported.profile', "base = pocl\nname = ported\nlanes = 16\nregisters = 32\nport_lanes = 8\n"),
@@ -266,4 +266,13 @@ is($kernels, 1, 'a few are looked for in each part');
 is(scalar(() = `$sinter explain examples/postprocess.snt --profile pocl` =~ /^ +k\d+_/mg), 1, 'what stands between two stencils takes turns in one kernel as in two');
 my ($last) = `$sinter explain examples/postprocess.snt --profile dgpu --image x=chw --image y=chw` =~ /k2_image.*: (.*)/;
 is($last, 'sharp floor result reshape.42', 'a tone curve is stored before an image\'s sharpening, which would compute it for each tap of a pixel');
+# As an H200 took them (bench/results/h200.md): lanes reach a share of their rate in contractions; matrix units read each operand once for 128 of the other's rows.
+sub square { my ($type, $n) = @_; return "graph \@g(%x: $type\[$n,$n], %w: $type\[$n,$n]) {\n  %y = " . ($type eq 'i8' ? 'matmul_integer' : 'matmul') . " %x, %w\n  return y=%y\n}\n" }
+for my $case (['f32', 1024, 80.6], ['f16', 2048, 59.4], ['f16', 4096, 480], ['f16', 8192, 3727], ['i8', 2048, 33.9], ['i8', 4096, 249]) {
+  my ($type, $n, $took) = @$case;
+  my ($said) = price(square($type, $n), 'h200');
+  ok($said < 1.3 * $took && $took < 1.3 * $said, sprintf 'a product of %s, %d^3: %.1f us, an H200 took %.1f', $type, $n, $said, $took);
+}
+my ($moved) = price(negated(16777216), 'h200');
+ok($moved < 1.1 * 35.5 && 35.5 < 1.1 * $moved, sprintf '64 MiB there and back: %.1f us, an H200 took 35.5', $moved);
 done_testing;

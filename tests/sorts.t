@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Sorts of flags are parted, and sorts of which only the first places are read stop there (fusion/schedule/sort.c); scatters of rows into a number are gathers of their
-# updates (fusion/rewrite/rows.c), of which those that say `unread` are not stored. How many kernels each is, and the answer on each device here. Output: TAP.
+# updates (fusion/rewrite/rows.c), of which those that say `unread` are not stored; sums of updates stay in registers where each item has one element (fusion/schedule/scatter.c). How many kernels each is, and the answer on each device here. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -65,5 +65,12 @@ for my $name (sort keys %graphs) {
       is("@wrong", '', "$name: $device");
     }
   }
+}
+for my $op ('add f32', 'mul f64', 'max f16', 'add u8') {
+  my ($kind, $type) = split / /, $op;
+  put("$dir/owners.snt", "graph \@g(%x: $type\[17,65], %i: i64[33], %u: $type\[33,65]) {\n  %y = scatter.$kind %x, %i, %u, axis=0\n  return y=%y\n}\n");
+  my ($code, $said) = says("$sinter compile $dir/owners.snt --profile h100 --target spirv -o $dir/owners; cat $dir/owners/plan.txt");
+  my ($bound) = $said =~ /step .* groups=\d+ \((.*?)\) nodes/;
+  is(join(' ', sort($bound =~ /\b(r|w|rw) b/g)), 'r r r w', "scatter.$kind of $type, an item an element: nothing is read that it writes") or diag($said);
 }
 done_testing();

@@ -12,6 +12,7 @@ cache_gbs = 5500 GB/s          # assumed: L2, 1.8 times its memory
 l1_gbs = 33000 GB/s            # 128 bytes a cycle and SM: 132 x 128 x 1.95
 ghz = 1.75 GHz                 # assumed: sustained
 mma_per_cycle = 2048           # of mma.sync, one text for sm_80 and later: 2048 of bytes a SM (A100 whitepaper, 2020); sm_90 has 4096, of which mma.sync reaches 62 % (Luo et al. 2024)
+contract_share = 0.4           # of lanes alone: products and convolutions of f32 reach 22 to 29 of 67 TFLOP/s (an H200)
 max_bindings = 64              # pointers among 4 KiB of parameters
 max_local_bytes = 232448 B     # whitepaper: 227 KiB a block, asked for at the launch
 max_scalar_bytes = 128 B       # as the other targets

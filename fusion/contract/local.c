@@ -2,7 +2,7 @@
    small model: multiply-adds beside the reads of local memory, what passes from the caches, whole turns of the units. Nothing is emitted. */
 #include "fusion/contract_local.h"
 
-enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, MOST_PARTS = 16, STEPS_A_PART = 4, MANY_STEPS = 9 };
+enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, RESIDENT = 512, MOST_PARTS = 16, STEPS_A_PART = 4, MANY_STEPS = 9 };
 
 // clang-format off
 static const local_shape shapes[] = {
@@ -138,7 +138,9 @@ static uint32_t panel_size(const contract_local *l, const local_panel *p, const 
   return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
 }
 
-static uint32_t items_of(const local_shape *s) { return (uint32_t)s->rows / s->item_rows * (s->columns / s->item_columns); }
+static uint32_t items_of(const contract_local *l, const local_shape *s) {
+  return l->slices * s->rows / s->item_rows * (s->columns / s->item_columns);
+}
 
 /* Sizes of the panels and what each of the items fetches of them; false: that is not the same for all. *elements: of all panels, in all buffers. */
 static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, uint32_t items, uint64_t *elements) {
@@ -157,12 +159,13 @@ static bool size_panels(contract_local *l, const local_shape *s, uint32_t step, 
 /* Does the shape fit the device with `step` terms a step? */
 static bool fits(contract_local *l, const local_shape *s, uint32_t step) {
   const cost_profile *p = l->t->c->options->profile;
-  const uint32_t items = items_of(s);
+  const uint32_t items = items_of(l, s);
   uint64_t elements;
   if (items > p->max_items || (uint32_t)s->item_rows * s->item_columns / LOCAL_VECTOR * l->t->set.count > LOCAL_VECTOR * LOCAL_VECTOR)
     return false;
   return size_panels(l, s, step, items, &elements) &&
-         elements * ir_dtypes[l->t->type.base].bytes <= cost_local_room(l->t->c->options->profile);
+         elements * ir_dtypes[l->t->type.base].bytes + (l->slices - 1) * 4 * s->rows * s->columns <=
+             cost_local_room(l->t->c->options->profile);
 }
 
 typedef struct local_need {
@@ -170,7 +173,7 @@ typedef struct local_need {
 } local_need;
 
 uint32_t contract_stage_panel(const contract_local *l) {
-  uint32_t i = fusion_runs_on_cuda(l->t->c->options) ? 0 : l->panel_count;
+  uint32_t i = l->fragments && fusion_runs_on_cuda(l->t->c->options) ? 0 : l->panel_count;
   while (i < l->panel_count && (uint64_t)l->buffers * l->panel[i].size * ir_dtypes[contract_panel_base(l)].bytes < contract_stage_bytes(l))
     i++;
   return i;
@@ -202,7 +205,7 @@ static double cycles_of(const contract_local *l, const local_shape *s, const loc
   const double tiles = ceil(n->rows / s->rows) * ceil(n->columns / s->columns) * n->batch * parts, turns = ceil(tiles / p->units);
   const double cells = (double)s->item_rows * s->item_columns * l->t->set.count;
   const double reads = s->item_rows + (double)s->item_columns * l->t->set.count;
-  const double resident = items_of(s) * turns, hidden = resident < WARPS_THAT_HIDE ? resident / WARPS_THAT_HIDE : 1;
+  const double resident = items_of(l, s) * turns, hidden = resident < WARPS_THAT_HIDE ? resident / WARPS_THAT_HIDE : 1;
   const double compute = turns * s->rows * s->columns * l->t->set.count * (1 + reads / cells) / (p->lanes * p->fma_per_cycle * hidden);
   const double moved = tiles * (s->rows + (double)s->columns * l->t->set.count) * n->bytes / (p->cache_gbs / p->ghz);
   return compute > moved ? compute : moved;
@@ -236,6 +239,18 @@ static local_need need_of(const contract_local *l) {
   return need;
 }
 
+/* Few groups have few items to hide each other's waits (by ncu on an H200: f32 of 1024^3, eight warps a unit, issues 57 % of the time): twice as many then, with
+   half of each step's terms each, where the order is free. */
+static bool fits_slices(contract_local *l, const local_need *n) {
+  enum { MOST_CELLS = 32 }; /* beside what is read: as many again in registers are too many */
+  const local_shape *s = &l->shape;
+  const double tiles = ceil(n->rows / s->rows) * ceil(n->columns / s->columns) * n->batch;
+  l->slices = 2;
+  return l->parts * l->t->set.count == 1 && items_of(l, s) * ceil(tiles / l->t->c->options->profile->units) <= RESIDENT &&
+         s->item_rows * s->item_columns <= MOST_CELLS && !fusion_keeps_order(l->t->c->options) &&
+         expr_multiple_of(l->t->c->graph->pool, l->terms.extent) % l->step == 0 && fits(l, s, l->step);
+}
+
 static bool pick_shape(contract_local *l) {
   const local_need need = need_of(l);
   double best = INFINITY;
@@ -251,7 +266,9 @@ static bool pick_shape(contract_local *l) {
       l->parts = parts;
     }
   }
-  return best < INFINITY && fits(l, &l->shape, l->step);
+  if (best == INFINITY || fits_slices(l, &need)) return best < INFINITY;
+  l->slices = 1;
+  return fits(l, &l->shape, l->step);
 }
 
 /* ---- matrix units ---- */
@@ -298,7 +315,7 @@ static double turns_of(const contract_local *l, const local_need *n, double part
 
 /* Groups that a unit has at hand at once. */
 static double beside_of(const contract_local *l, double turns) {
-  const uint32_t items = l->cells < MMA_MOST ? 512 : 256, groups = items > l->items ? items / l->items : 1;
+  const uint32_t items = l->cells < MMA_MOST ? RESIDENT : RESIDENT / 2, groups = items > l->items ? items / l->items : 1;
   return turns < groups ? turns : groups;
 }
 
@@ -424,7 +441,7 @@ static bool is_worth(const contract_local *l) {
 
 bool contract_plan_local(contraction *t, contract_local *l) {
   const cost_profile *p = t->c->options->profile;
-  *l = (contract_local){.t = t, .buffers = 2};
+  *l = (contract_local){.t = t, .buffers = 2, .slices = 1};
   if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096) return false;
   if (ir_dtypes[t->type.base].bytes != 4) return false;
   find_axes(l);
@@ -434,7 +451,7 @@ bool contract_plan_local(contraction *t, contract_local *l) {
   t->rows = t->vectors = 1;
   if (pick_fragments(l)) return true;
   if (!pick_shape(l)) return false;
-  l->items = items_of(&l->shape);
+  l->items = items_of(l, &l->shape);
   t->rows = l->shape.item_rows;
   t->vectors = l->shape.item_columns / LOCAL_VECTOR;
   l->cells = contract_cells(t);

@@ -1,5 +1,6 @@
 /* Combination of one value an item over a workgroup: by subgroup operations, whose results meet in local memory where the group is several subgroups; a
-   tree in local memory where the size of subgroups is not known. */
+   tree in local memory where the size of subgroups is not known, or where those whose values are combined stand below each other (items of the second
+   dimension), each column with a tree of its own. */
 #include "fusion/emit_private.h"
 
 static kir_op subgroup_op(kir_op combine) {
@@ -43,7 +44,8 @@ uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t it
   const cost_profile *p = e->c->options->profile;
   const kir_op across = subgroup_op(combine);
   const kir_type type = emit_value_type(e, value);
-  const bool subgroups = across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 &&
+  const uint32_t beside = e->k->items[1] > 1 ? e->k->items[0] : 1;
+  const bool subgroups = beside == 1 && across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 &&
                          !fusion_keeps_order(e->c->options); /* else by halves, as everywhere */
   if (subgroups && p->caps.subgroup_size == items) {
     e->k->sub = items;
@@ -53,22 +55,23 @@ uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t it
     e->k->sub = UINT32_MAX; /* right for any size, also where a target without subgroups takes every item for one */
     return join_subgroups(e, combine, kir_1(e->k, across, value), items);
   }
-  const uint32_t memory = local_cells(e, type, items), local = kir_id(e->k, KIR_local, 0);
-  kir_store(e->k, memory, 1, &local, value);
+  const int64_t cell = (int64_t)beside * type.lanes, one[2] = {type.lanes, cell};
+  const uint32_t memory = local_cells(e, kir_t(type.base, 1), items * (uint32_t)cell), down = kir_id(e->k, KIR_local, beside > 1);
+  const uint32_t own[2] = {kir_id(e->k, KIR_local, 0), down}, at = kir_ix(e->k, beside > 1 ? 2 : 1, one, own, 0);
+  kir_store(e->k, memory, 1, &at, value);
   kir_barrier(e->k, KIR_SYNC_LOCAL);
   uint32_t reach = 1;
   while (reach < items) reach *= 2;
   for (reach /= 2; reach; reach /= 2) {
-    uint32_t near = kir_2(e->k, KIR_lt, local, kir_const_int(e->k, kir_t(SNT_U32, 1), reach));
-    const int64_t one = 1;
-    const uint32_t far = kir_ix(e->k, 1, &one, &local, reach);
-    if (reach * 2 > items) near = kir_2(e->k, KIR_and, near, kir_2(e->k, KIR_lt, far, kir_const_int(e->k, kir_t(SNT_U32, 1), items)));
+    uint32_t near = kir_2(e->k, KIR_lt, down, number(e, reach));
+    const uint32_t far = kir_ix(e->k, 1, (int64_t[]){1}, &at, reach * cell);
+    if (reach * 2 > items) near = kir_2(e->k, KIR_and, near, kir_2(e->k, KIR_lt, far, number(e, items * cell)));
     const uint32_t opened = kir_if(e->k, near);
-    const uint32_t a = kir_load(e->k, memory, 1, 1, &local), b = kir_load(e->k, memory, 1, 1, &far);
-    kir_store(e->k, memory, 1, &local, kir_2(e->k, combine, a, b));
+    const uint32_t a = kir_load(e->k, memory, type.lanes, 1, &at), b = kir_load(e->k, memory, type.lanes, 1, &far);
+    kir_store(e->k, memory, 1, &at, kir_2(e->k, combine, a, b));
     kir_if_end(e->k, opened, 0, NULL, NULL);
     kir_barrier(e->k, KIR_SYNC_LOCAL);
   }
-  const uint32_t first = kir_const_int(e->k, kir_t(SNT_U32, 1), 0);
-  return kir_load(e->k, memory, 1, 1, &first);
+  const uint32_t first = beside > 1 ? kir_ix(e->k, 1, one, own, 0) : number(e, 0);
+  return kir_load(e->k, memory, type.lanes, 1, &first);
 }

@@ -45,9 +45,18 @@ uint32_t emit_scatter_combine(emit *e, ir_op op, uint32_t old, uint32_t value) {
 
 static uint32_t sweep_indices(emit *e, scatter_sweep *s, uint32_t level, uint32_t value) {
   if (level == s->index_rank) {
-    const uint32_t here = names_element(e, s), update = update_value(e, s);
-    if (!here || !update) return 0;
-    return kir_3(e->k, KIR_select, here, emit_scatter_combine(e, (ir_op)ir_at(e->g, s->node)->op, value, update), value);
+    const ir_op op = (ir_op)ir_at(e->g, s->node)->op;
+    const uint32_t here = names_element(e, s);
+    if (!here) return 0;
+    /* most updates are not read */
+    const bool apart = op != IR_OP_scatter_set && e->c->options->profile->simd != COST_SIMD_EXPLICIT && emit_value_type(e, here).lanes == 1;
+    if (apart) emit_if(e, here);
+    const uint32_t update = update_value(e, s);
+    uint32_t next = update ? emit_scatter_combine(e, op, value, update) : 0;
+    if (!apart) return next ? kir_3(e->k, KIR_select, here, next, value) : 0;
+    emit_else(e, 1, &next);
+    emit_if_result(e, 1, &value, &next);
+    return update ? next : 0;
   }
   uint32_t carried, result;
   const ir_expr extent = ir_at(e->g, ir_arg(e->g, s->node, 1))->type.dims[level];

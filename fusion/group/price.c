@@ -135,12 +135,17 @@ static uint32_t bytes_on_units(const fusion_context *c, uint32_t contract, uint3
   return matrix_units_find(c, element, &units) ? ir_dtypes[element].bytes : 0;
 }
 
-/* Multiply-adds of lanes in whose time matrix units make one. */
+static bool is_on_units(const fusion_context *c, uint32_t contract) {
+  if (!(c->options->profile->mma_per_cycle > 0)) return false;
+  const uint32_t bytes = bytes_on_units(c, contract, 0);
+  return bytes && bytes == bytes_on_units(c, contract, 1);
+}
+
+/* Multiply-adds of lanes, of which contractions reach a share, in whose time matrix units make one. */
 static double mma_share(const fusion_context *c, uint32_t contract) {
   const cost_profile *p = c->options->profile;
-  const uint32_t bytes = bytes_on_units(c, contract, 0);
-  if (!bytes || bytes != bytes_on_units(c, contract, 1) || p->mma_per_cycle <= 0) return 1;
-  return fmin(1, p->lanes * p->fma_per_cycle * bytes / p->mma_per_cycle);
+  if (!is_on_units(c, contract)) return 1;
+  return fmin(1, p->lanes * p->fma_per_cycle * p->contract_share * bytes_on_units(c, contract, 0) / p->mma_per_cycle);
 }
 
 static double recompute_factor(const fusion_context *c, const fusion_group *group, const recompute *r, uint32_t node) {
@@ -346,11 +351,12 @@ static double elements_touched(const fusion_context *c, const fusion_group *grou
 }
 
 static cost_stream read_stream(const fusion_context *c, const fusion_group *group, uint32_t node, uint32_t sweeps) {
-  enum { TILE = 64 };
+  enum { TILE = 64, TILE_ON_UNITS = 128 }; /* rows, and columns, that share what is read */
   const double bytes = elements_touched(c, group, node) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
   cost_stream s = {.bytes = bytes, .accesses = bytes};
   if (group->kind == GROUP_CONTRACT) {
-    const double all = contraction_reads(c, group, node, TILE) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
+    const double tile = ir_at(c->graph, group->hero)->op == IR_OP_contract && is_on_units(c, group->hero) ? TILE_ON_UNITS : TILE;
+    const double all = contraction_reads(c, group, node, tile) * ir_dtypes[ir_at(c->graph, node)->type.dtype].bytes;
     s.accesses = s.bytes > all ? s.bytes : all;
     s.reuse_bytes = s.bytes;
   }

@@ -18,7 +18,7 @@ static ir_expr vector_place(const contract_local *l, bool columns, uint32_t v) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = columns ? l->shape.columns : l->shape.rows, own = columns ? l->shape.item_columns : l->shape.item_rows;
   const uint32_t across = l->shape.columns / l->shape.item_columns;
-  const ir_expr at = columns ? expr_mod(x, l->item, across) : expr_div(x, l->item, across);
+  const ir_expr at = columns ? expr_mod(x, l->place, across) : expr_div(x, l->place, across);
   return expr_add(x, expr_mul(x, at, LOCAL_VECTOR), (ir_expr)(v * (tile / (own / LOCAL_VECTOR))));
 }
 
@@ -61,8 +61,8 @@ static void multiply_terms(contract_local *l, ir_expr buffer, ir_expr term, uint
 static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
-  const uint32_t cells = l->cells;
-  const ir_expr whole = expr_sub(x, terms, expr_mod(x, terms, LOCAL_VECTOR)), rest = expr_mod(x, terms, LOCAL_VECTOR);
+  const uint32_t cells = l->cells, slices = l->slices;
+  const ir_expr own = expr_div(x, terms, (ir_expr)slices), rest = expr_mod(x, own, LOCAL_VECTOR), whole = expr_sub(x, own, rest);
   uint32_t carried[CONTRACT_CELLS];
   if (l->fragments) {
     contract_mma_multiply(l, buffer, (uint32_t)terms, acc);
@@ -77,7 +77,7 @@ static void multiply_step(contract_local *l, ir_expr buffer, ir_expr terms, uint
                                                      .carry_count = cells,
                                                      .initial = acc,
                                                      .carried = carried});
-    multiply_terms(l, buffer, k, LOCAL_VECTOR, carried);
+    multiply_terms(l, buffer, expr_add(x, k, expr_mul(x, l->slice, own)), LOCAL_VECTOR, carried);
     emit_loop_end(e, k, cells, carried, acc);
   }
   if (rest > 0) multiply_terms(l, buffer, whole, (uint32_t)rest, acc);
@@ -131,17 +131,39 @@ static void multiply_all(contract_local *l, uint32_t *acc) {
   multiply_step(l, expr_mod(x, last, (ir_expr)l->buffers), rest, acc);
 }
 
+/* The second slice's sums, left in the memory of the rows' panel, which nobody reads any more, and added to the first one's. Whether this item has the first. */
+static uint32_t add_slices(contract_local *l, uint32_t *acc) {
+  emit *e = l->t->e;
+  uint32_t at[CONTRACT_CELLS];
+  if (l->slices == 1 || e->k->failed) return 0;
+  kir_memory *panel = &e->k->memories.at[l->panel[0].memory];
+  const uint64_t tile = (uint64_t)l->shape.rows * l->shape.columns;
+  if (panel->dims[0] < tile) panel->dims[0] = tile;
+  for (uint32_t i = 0; i < l->cells; i++)
+    at[i] = emit_expr(e, expr_mul(e->x, expr_add(e->x, l->place, (ir_expr)(i * l->items / l->slices)), LOCAL_VECTOR));
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  emit_if_below(e, 0, l->slice);
+  for (uint32_t i = 0; i < l->cells; i++) kir_store(e->k, l->panel[0].memory, 1, &at[i], acc[i]);
+  emit_if_end(e);
+  kir_barrier(e->k, KIR_SYNC_LOCAL);
+  for (uint32_t i = 0; i < l->cells; i++)
+    acc[i] = kir_2(e->k, KIR_add, acc[i], kir_load(e->k, l->panel[0].memory, LOCAL_VECTOR, 1, &at[i]));
+  return emit_below(e, l->slice, 1);
+}
+
 /* ---- storing ---- */
 
-static void store_results(contract_local *l, const uint32_t *acc) {
+static void store_results(contract_local *l, uint32_t *acc) {
   contraction *t = l->t;
   emit *e = t->e;
   expr_pool *x = e->x;
   const ir_expr lane = emit_lanes(e, 0, LOCAL_VECTOR);
   const uint32_t lane_var = e->lane_var;
   emit_scalar_lanes(e);
+  const uint32_t first = add_slices(l, acc);
   for (uint32_t i = 0; i < t->rows; i++) {
-    const uint32_t in = contract_local_row(l, expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR));
+    const uint32_t row = contract_local_row(l, expr_add(x, vector_place(l, false, i / LOCAL_VECTOR), i % LOCAL_VECTOR));
+    const uint32_t in = row && first ? kir_2(e->k, KIR_and, row, first) : row + first;
     for (uint32_t j = 0; j < t->vectors; j++)
       contract_local_store(l, in, vector_place(l, true, j), lane_var, lane, &acc[i * t->vectors + j]);
   }
@@ -198,6 +220,8 @@ snt_result contract_build_local(contract_local *l, const contract_guard *guard) 
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);
   l->item = emit_item(e, 0, l->items);
+  l->slice = expr_div(e->x, l->item, (ir_expr)(l->items / l->slices));
+  l->place = expr_mod(e->x, l->item, (ir_expr)(l->items / l->slices));
   if (l->fragments) matrix_units_use(e, &l->units);
   if (l->fragments) l->warp = emit_var_for(e, "w", kir_id(e->k, KIR_sg_id, 0), 0, l->items / l->units.lanes);
   l->steps = expr_ceil_div(e->x, l->terms.extent, (ir_expr)l->step * l->parts);

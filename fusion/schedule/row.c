@@ -163,23 +163,39 @@ static void emit_rows(row_job *j, ir_expr first, uint32_t rows, const sweep *giv
   store_rows(j, first, rows);
 }
 
-/* Trips that all sweeps, the last of which stores by hand, are written out in: what they have in common is read, and computed, once. 0: they are loops. */
-static uint32_t trips_by_hand(const row_job *j) {
+enum { MOST_WRITTEN = 4 };
+
+/* Of the items that would share a row, as many as have whole trips, if these are few enough to be written out: a half or a quarter of them may. */
+static uint32_t whole_items(const row_job *j, int64_t columns) {
+  int64_t literal, items = j->items;
+  if (!fusion_runs_on_cuda(j->c->options) || fusion_keeps_order(j->c->options) || !expr_is_const(j->c->graph->pool, j->columns, &literal))
+    return j->items;
+  while (items > 1 && columns % (items * j->lanes)) items /= 2;
+  return columns <= MOST_WRITTEN * items * j->lanes && items >= j->c->options->profile->subgroup_min ? (uint32_t)items : j->items;
+}
+
+/* Trips that all sweeps, the last of which stores too, are written out in: what they have in common is read, and computed, once. On CUDA few, whose values wait in
+   registers; elsewhere those of which the last stores by hand. 0: they are loops. */
+static uint32_t trips_written_out(row_job *j) {
   const fusion_context *c = j->c;
   const int64_t width = (int64_t)j->lanes * j->items;
   int64_t rows, columns;
   for (uint32_t s = 0; s < j->sweeps; s++)
     if (row_stores_in(j, s)) return 0;
-  if (!row_stores_in(j, j->sweeps) || j->lanes == 1 || j->items != c->options->profile->caps.subgroup_size) return 0;
+  if (!row_stores_in(j, j->sweeps) || j->lanes == 1) return 0;
   if (!expr_is_const(c->graph->pool, j->rows, &rows) || !expr_is_const(c->graph->pool, j->columns, &columns) || columns % width) return 0;
-  return schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows) ? (uint32_t)(columns / width) : 0;
+  const bool few = fusion_runs_on_cuda(c->options) && columns <= MOST_WRITTEN * width && j->full.dims[j->full.rank - 1] == j->columns;
+  if (few) j->staged_count = 0;
+  return few || (j->items == c->options->profile->caps.subgroup_size && schedule_by_hand(c, j->group, HAND_ROW, columns / j->items, rows))
+             ? (uint32_t)(columns / width)
+             : 0;
 }
 
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
   expr_pool *x = e->x;
-  const uint32_t trips = trips_by_hand(j);
+  const uint32_t trips = trips_written_out(j);
   const sweep how = {.lanes = j->lanes, .accumulators = 1, .items = j->items, .item = j->item, .start = j->start, .unroll = trips};
   reduce_row(j, &how);
   const bool full = row_stores_in(j, j->sweeps);
@@ -316,13 +332,20 @@ static snt_result build_rows_explicit(row_job *j) {
   return finish(j, j->groups);
 }
 
+/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
+static uint32_t items_beside(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
+  const cost_profile *p = c->options->profile;
+  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
+  uint32_t items = (uint32_t)p->group_items;
+  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
+  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
+  return p->max_items && items > p->max_items ? p->max_items : items;
+}
+
 /* Short rows: an item does a row, so that a workgroup has work for all of its lanes. */
 static snt_result build_rows_items(row_job *j) {
   expr_pool *x = j->c->graph->pool;
-  const cost_profile *p = j->c->options->profile;
-  uint32_t items = (uint32_t)p->group_items;
-  if (p->max_items && items > p->max_items) items = p->max_items;
-  while (items > 8 && (int64_t)(items / 2) >= schedule_hint(x, j->rows)) items /= 2;
+  const uint32_t items = items_beside(j->c, schedule_hint(x, j->rows), 1, 1);
   row_drop_shared_stages(j, true);
   j->items = 1;
   j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
@@ -349,12 +372,13 @@ static uint32_t lanes_along(const row_job *j, int64_t columns) {
 }
 
 static snt_result build_rows_lanes(row_job *j) {
-  enum { SHORT = 16, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
+  enum { SHORT = 16, WARP = 32, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
-  const int64_t columns = schedule_hint(x, j->columns);
+  const cost_profile *p = c->options->profile;
+  const int64_t columns = schedule_hint(x, j->columns), rows = schedule_hint(x, j->rows);
   j->lanes = lanes_along(j, columns);
-  j->items = (uint32_t)c->options->profile->row_items;
+  j->items = (uint32_t)p->row_items;
   if (fusion_keeps_order(c->options)) {
     uint32_t most = columns < SHORT ? 1 : TREE_ITEMS;
     while (most > 1 && most > j->items) most /= 2;
@@ -362,7 +386,9 @@ static snt_result build_rows_lanes(row_job *j) {
   }
   if (j->items < 1) j->items = 1;
   while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
-  if (columns <= SHORT && schedule_hint(x, j->rows) >= columns) return build_rows_items(j);
+  j->items = whole_items(j, columns);
+  const bool many = !row_has_full_outputs(j) && p->subgroup_min >= WARP && (double)rows >= p->units * p->lanes;
+  if (columns <= (many ? WARP * 2 : SHORT) && rows >= columns) return build_rows_items(j);
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
@@ -382,24 +408,34 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   memcpy(kept_at, outer_at, sizeof kept_at);
   const ir_expr at = kept_at[j->kept_rank - 1] = emit_lanes(e, inner, lanes);
   j->first = inner, j->lanes = lanes * j->vectors;
-  static const sweep how = {.lanes = 1, .accumulators = 1};
+  const sweep how = {.lanes = 1, .accumulators = 1, .items = j->items, .item = j->item};
   row_set_place(j, kept_at);
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
   else {
     reduce_row(j, &how);
+    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 1), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)) : 0;
+    if (lead) emit_if(e, lead);
     store_rows(j, at, 1);
+    if (lead) emit_if_end(e);
   }
   emit_scalar_lanes(e);
 }
 
-/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
-static uint32_t across_items(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
-  const cost_profile *p = c->options->profile;
-  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
-  uint32_t items = (uint32_t)p->group_items;
-  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
-  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
-  return p->max_items && items > p->max_items ? p->max_items : items;
+/* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
+   memory of a row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
+static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
+  enum { LEAST = 16, TRIPS = 4 };
+  const expr_pool *x = j->c->graph->pool;
+  const cost_profile *p = j->c->options->profile;
+  const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
+  uint32_t down = 1, axis = j->full.rank;
+  while (!j->reduced[--axis]) continue;
+  while (2 * down <= wanted && 2 * down * beside <= p->max_items && 2 * down * beside <= 2 * p->group_items &&
+         2 * down * TRIPS <= schedule_hint(x, j->full.dims[axis]))
+    down *= 2;
+  const bool alone = fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
+                     expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes);
+  return alone || down < LEAST ? 1 : down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
@@ -493,6 +529,7 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
 }
 
 static snt_result build_across(row_job *j) {
+  enum { LINE = 32 }; /* elements that memory gives at once */
   fusion_context *c = j->c;
   emit *e = j->e;
   expr_pool *x = c->graph->pool;
@@ -500,7 +537,9 @@ static snt_result build_across(row_job *j) {
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
   while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
-  const uint32_t items = explicit_lanes ? 1 : across_items(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  uint32_t items = explicit_lanes ? 1 : items_beside(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  j->items = explicit_lanes ? 1 : items_down(j, LINE / lanes, lanes);
+  if (j->items > 1) j->item = emit_item(e, 1, j->items), items = LINE / lanes;
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
   int64_t per = 1;
@@ -508,7 +547,6 @@ static snt_result build_across(row_job *j) {
   j->vector = shared_vector(j);
   j->groups = explicit_lanes ? schedule_split_work(c, units, schedule_hint(x, j->columns) * lanes * j->vectors, &per) : units;
   j->group_var = emit_group(e, j->groups);
-  j->items = 1;
   if (j->vector) stage_vector(j, j->vector, lanes);
   if (per == 1) {
     emit_across_unit(j, j->group_var, parts, lanes, items);

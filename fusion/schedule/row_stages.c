@@ -155,7 +155,7 @@ static uint32_t find_home(row_job *j, uint32_t node) {
   uint32_t loads = 0;
   bool expensive = false;
   if (is_kept_by_output(j, node)) return node;
-  if (!schedule_is_explicit(j->c)) return 0;
+  if (!schedule_is_explicit(j->c) && is_small_row(j)) return 0;
   count_work(j, node, &loads, &expensive, 0);
   return (expensive && !j->e->stream && !j->across) || !is_small_row(j) ? free_output(j, node) : 0;
 }

@@ -132,7 +132,7 @@ void row_store_vectors(row_job *j, ir_expr lo, ir_expr hi) {
 }
 
 void row_store_by_hand(row_job *j) {
-  emit_by_hand(j->e, j->item);
+  if (!fusion_runs_on_cuda(j->c->options)) emit_by_hand(j->e, j->item);
   for (ir_expr v = 0; v < j->columns; v += (ir_expr)j->lanes * j->items) store_vector(j, v);
   j->e->hand_var = UINT32_MAX;
 }

@@ -1,6 +1,6 @@
 /* Kind `scatter`: one scatter, by the way that fits its operation, its sizes and the device. Every way gives each element what the reference's
    row-major order gives it, but for sums by float atomics, which only lanes use and only where the numerics leave the order free.
-     look     few indices: each element looks at all of them (schedule/loop.c with emit/scatter.c)
+     look     few indices, or where each element of a row is an owner: each looks at all of them (schedule/loop.c with emit/scatter.c)
      columns  set into a state, few updates: an item or a vector takes all of them in order, column by column
      winners  set: of the updates that name a row, the last leaves its number there by an atomic maximum; rows then take what their number says
      atomics  32-bit integers, and sums of floats as above: all updates at once
@@ -359,6 +359,15 @@ static bool has_unique_rows(const scatter_job *j) {
   return data != NULL;
 }
 
+/* Is each owner an item with one element? Then that stays in a register, and goes through no memory from update to update. */
+static bool owns_elements(const scatter_job *j) {
+  const uint32_t most_trips = j->c->options->profile->max_trips;
+  expr_pool *x = j->c->graph->pool;
+  int64_t least, most;
+  expr_bounds(x, j->count, &least, &most);
+  return !schedule_is_explicit(j->c) && expr_ceil_div(x, j->extent, part_count(j)) == 1 && (!most_trips || most <= most_trips / 4);
+}
+
 static bool takes_atomics(const scatter_job *j) {
   const uint8_t dtype = ir_at(j->c->graph, j->node)->type.dtype;
   const bool lanes = !schedule_is_explicit(j->c), narrow_rows = schedule_hint(j->c->graph->pool, j->inner) < ATOMIC_COLUMNS;
@@ -420,7 +429,7 @@ snt_result schedule_scatter_build(fusion_context *c, const fusion_group *group) 
   int64_t count;
   if (!j.in_place && expr_is_const(x, j.count, &count) && count <= LOOK_INDICES) return schedule_loop_build(c, group);
   if (j.op == IR_OP_scatter_set) return build_set(&j);
-  if (!takes_atomics(&j)) return build_owners(&j);
+  if (!takes_atomics(&j)) return owns_elements(&j) ? schedule_loop_build(c, group) : build_owners(&j);
   if (!j.in_place) SNT_TRY(schedule_copy(c, j.base, fusion_buffer_of(c, node)));
   return build_updates(&j, true);
 }

@@ -197,12 +197,22 @@ static bounded_int add_words(bounded_int total, const bounded_int *pair) {
   return (bounded_int){(int32_t)ir_dot4((uint32_t)pair[0].v, (uint32_t)pair[1].v, (uint32_t)total.v), e};
 }
 
+/* Of what is known exactly, where all words stay 64 bits wide until the last: each of them would wrap alike. */
+static int64_t exact_sum(const product *p, uint64_t g, uint64_t m, uint64_t n) {
+  const int64_t *a = (const int64_t *)p->lhs->buffer->data + p->lhs->offset + p->batch_lhs[g] + p->m[m],
+                *b = (const int64_t *)p->rhs->buffer->data + p->rhs->offset + p->batch_rhs[g] + p->n[n];
+  uint64_t sum = 0;
+  for (uint64_t k = 0; k < p->count[3]; k++) sum += (uint64_t)a[p->k_lhs[k]] * (uint64_t)b[p->k_rhs[k]];
+  return (int64_t)sum;
+}
+
 static void int_product(const product *p, bool packed, const eval_view *out) {
+  const bool exact = !packed && !p->bounds;
   for (uint64_t g = 0; g < p->count[0]; g++)
     for (uint64_t m = 0; m < p->count[1]; m++)
       for (uint64_t n = 0; n < p->count[2]; n++) {
-        bounded_int total = {0, 0};
-        for (uint64_t k = 0; k < p->count[3]; k++) {
+        bounded_int total = {exact ? ir_op_eval_int(IR_OP_add, exact_sum(p, g, m, n), 0, 0, out->dtype) : 0, 0};
+        for (uint64_t k = 0; k < p->count[3] && !exact; k++) {
           bounded_int pair[2] = {ref_load_int(p->lhs, p->lhs->offset + p->batch_lhs[g] + p->m[m] + p->k_lhs[k]),
                                  ref_load_int(p->rhs, p->rhs->offset + p->batch_rhs[g] + p->n[n] + p->k_rhs[k])};
           bounded_int both[2] = {total, packed ? (bounded_int){0, 0} : bound_int(IR_OP_mul, out->dtype, pair)};

@@ -164,6 +164,7 @@ static bool fits_in(kir_type a, kir_type b) {
   if (y->is_float) return x->bits - x->is_signed <= y->mantissa + 1 && b.base != SNT_F16;
   return x->is_signed ? y->is_signed && y->bits >= x->bits : y->bits - y->is_signed >= x->bits;
 }
+static bool is_half(kir_type t) { return t.base == SNT_F16 || t.base == SNT_BF16; }
 static uint32_t cast(const site *s) {
   const kir_inst *inner = arg(s, 0);
   const kir_type to = s->in->type;
@@ -174,8 +175,8 @@ static uint32_t cast(const site *s) {
   if (!fits_in(from, inner->type)) return 0;
   if (kir_same(from, to)) return source;
   const bool class_kept = kir_is_float(from.base) == kir_is_float(inner->type.base);
-  if (from.base == SNT_F16 || from.base == SNT_BF16) return 0; /* by way of f32, which every target has; few do both steps at once */
-  if (!class_kept && !kir_is_float(to.base)) return 0;         /* int -> float -> int saturates where int -> int wraps */
+  if (is_half(from) || is_half(to)) return 0;          /* by way of f32, which every target has; few do both steps at once */
+  if (!class_kept && !kir_is_float(to.base)) return 0; /* int -> float -> int saturates where int -> int wraps */
   return kir_emit_folded(s->k, s->in, 1, &source);
 }
 static uint32_t bitcast(const site *s) {

@@ -1,6 +1,5 @@
-/* Uniformity: which values are the same for every item of the group, or of the subgroup. Conservative: what is read from memory that the
-   kernel writes counts as different in every item, but for an element of local memory that all items read at once: one of them may not
-   write it then. In: a kernel whose regions nest and whose operands exist. */
+/* Uniformity: which values are the same for every item of the group, or of the subgroup. What is read from memory that the kernel writes is so
+   where all items read one element at once: nobody may write it then. In: a kernel whose regions nest and whose operands exist. */
 #include "ir/kir/verify.h"
 
 static uint8_t join(uint8_t a, uint8_t b) { return a > b ? a : b; }
@@ -26,8 +25,8 @@ static uint8_t read_level(const kir_uniformity *u, uint32_t i) {
   const kir_inst *in = kir_at(u->k, i);
   const kir_memory *m = &u->k->memories.at[in->index];
   const bool constant = m->space == KIR_CONSTANT || ((m->space == KIR_GLOBAL || m->space == KIR_IMAGE) && m->access == KIR_READ);
-  if (m->space == KIR_LOCAL) return join(join_args(u, i, 0), u->control[i]);
-  return constant ? join_args(u, i, 0) : KIR_UNIFORM_ITEM;
+  if (m->space == KIR_PRIVATE) return KIR_UNIFORM_ITEM;
+  return constant ? join_args(u, i, 0) : join(join_args(u, i, 0), u->control[i]);
 }
 
 static uint8_t yielded(const kir_uniformity *u, uint32_t closer, uint32_t n) {

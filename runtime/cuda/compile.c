@@ -5,18 +5,14 @@
 
 enum { MOST_KNOWN = 64 }; /* architectures of a compiler */
 
-static const rt_symbol symbols[] = {
-#define NVRTC_SYMBOL(name, parameters) RT_SYMBOL(nvrtc_api, name),
-    NVRTC_FUNCTIONS(NVRTC_SYMBOL)
-#undef NVRTC_SYMBOL
-};
+static const char symbols[] = NVRTC_FUNCTIONS(RT_NAME);
 
 static snt_result load_nvrtc(nvrtc_api *api, snt_diag *diag) {
   static const char *const names[] = {RT_NVRTC_NAMES, NULL};
-  const char *missing = "";
   api->library = rt_library_open(names);
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "%s was not found: CUDA text cannot be compiled", names[0]);
-  if (rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) return SNT_OK;
+  const char *missing = rt_library_symbols(api->library, symbols, &api->nvrtcVersion);
+  if (!missing) return SNT_OK;
   rt_library_close(api->library);
   return ir_fail(diag, SNT_E_UNSUPPORTED, "pipeline", 0, "libnvrtc has no %s: 11.2 or later is needed", missing);
 }
@@ -84,12 +80,7 @@ snt_result rt_cuda_compile(const snt_host_alloc *alloc, const char *text, uint32
 
 /* All of NVRTC from the host, or none of it. */
 static bool take_nvrtc(const cuda_device *device, nvrtc_api *api) {
-  for (uint32_t i = 0; device->get_proc && i < IR_COUNT(symbols); i++) {
-    void *address = device->get_proc(device->user, symbols[i].name);
-    if (!address) return false;
-    memcpy((char *)api + symbols[i].offset, &address, sizeof address);
-  }
-  return device->get_proc != NULL;
+  return device->get_proc && !rt_find_all(device->get_proc, device->user, symbols, &api->nvrtcVersion);
 }
 
 snt_result cuda_compile_on(const cuda_device *device, const char *text, cuda_binary *out, snt_diag *diag) {

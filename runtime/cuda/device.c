@@ -2,18 +2,14 @@
 #include "runtime/rt_cuda.h"
 #include <stdio.h>
 
-static const rt_symbol symbols[] = {
-#define CUDA_SYMBOL(name, parameters) RT_SYMBOL(cuda_api, name),
-    CUDA_FUNCTIONS(CUDA_SYMBOL)
-#undef CUDA_SYMBOL
-};
+static const char symbols[] = CUDA_FUNCTIONS(RT_NAME);
 
 static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
   static const char *const names[] = {RT_CUDA_NAMES, NULL};
-  const char *missing = "";
   api->library = rt_library_open(names);
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no CUDA driver is installed", names[0]);
-  if (!rt_library_symbols(api->library, symbols, IR_COUNT(symbols), api, &missing)) {
+  const char *missing = rt_library_symbols(api->library, symbols, &api->cuInit);
+  if (missing) {
     rt_library_close(api->library);
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libcuda has no %s", missing);
   }
@@ -25,12 +21,8 @@ static snt_result load_cuda(cuda_api *api, snt_diag *diag) {
 
 snt_result cuda_load_from(cuda_device *device, snt_diag *diag) {
   if (!device->get_proc) return load_cuda(&device->api, diag);
-  for (uint32_t i = 0; i < IR_COUNT(symbols); i++) {
-    void *address = device->get_proc(device->user, symbols[i].name);
-    if (!address) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's CUDA has no %s", symbols[i].name);
-    memcpy((char *)&device->api + symbols[i].offset, &address, sizeof address);
-  }
-  return SNT_OK;
+  const char *missing = rt_find_all(device->get_proc, device->user, symbols, &device->api.cuInit);
+  return missing ? ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's CUDA has no %s", missing) : SNT_OK;
 }
 
 /* ---- facts ---- */
@@ -44,9 +36,9 @@ static uint32_t architecture(const cuda_api *api, CUdevice id) {
   return 10 * attribute(api, id, CU_COMPUTE_MAJOR) + attribute(api, id, CU_COMPUTE_MINOR);
 }
 
-static const char *profile_name(const cuda_api *api, CUdevice id) {
+static const char *profile_name(const cuda_api *api, CUdevice id, const char *name) {
   if (attribute(api, id, CU_INTEGRATED)) return "igpu";
-  return architecture(api, id) >= 90 ? "h100" : "dgpu";
+  return rt_profile_of(name, architecture(api, id) >= 90 ? "h100" : "dgpu");
 }
 
 static void describe(const cuda_api *api, CUdevice id, uint32_t index, rt_device_desc *desc) {
@@ -57,7 +49,7 @@ static void describe(const cuda_api *api, CUdevice id, uint32_t index, rt_device
   api->cuDeviceGetUuid(desc->id, id);
   snprintf(desc->selector, sizeof desc->selector, "cuda:%u", index);
   snprintf(desc->driver, sizeof desc->driver, "CUDA %d.%d sm_%u", version / 1000, version % 1000 / 10, architecture(api, id));
-  rt_copy_text(desc->profile, sizeof desc->profile, profile_name(api, id));
+  rt_copy_text(desc->profile, sizeof desc->profile, profile_name(api, id, desc->name));
 }
 
 static void query_profile(cuda_device *device) {
@@ -68,6 +60,8 @@ static void query_profile(cuda_device *device) {
   rt_copy_text(profile->target, sizeof profile->target, "cuda");
   profile->units = attribute(api, device->id, CU_MULTIPROCESSOR_COUNT);
   if (attribute(api, device->id, CU_CLOCK_RATE)) profile->ghz = attribute(api, device->id, CU_CLOCK_RATE) / 1e6;
+  const double two_a_cycle = 2e3 * attribute(api, device->id, CU_MEMORY_CLOCK_RATE) * (attribute(api, device->id, CU_MEMORY_BUS_WIDTH) / 8);
+  if (two_a_cycle > 0) profile->dram_gbs = 0.9e-9 * two_a_cycle; /* what copies reach */
   if (attribute(api, device->id, CU_L2_CACHE_SIZE)) profile->l2_bytes = attribute(api, device->id, CU_L2_CACHE_SIZE);
   profile->max_items = attribute(api, device->id, CU_MAX_THREADS_PER_BLOCK);
   profile->max_local_bytes = attribute(api, device->id, CU_MAX_SHARED_OPTIN); /* of which arrays have CU_MAX_SHARED_PER_BLOCK */
@@ -137,7 +131,7 @@ static snt_result choose(cuda_device *device, const char *which, snt_diag *diag)
 
 static snt_result start_device(cuda_device *device, const char *which, snt_diag *diag) {
   SNT_TRY(choose(device, which, diag));
-  SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id), diag));
+  SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id, device->base.name), diag));
   CUresult code = device->api.cuDevicePrimaryCtxRetain(&device->context, device->id);
   if (code != CUDA_SUCCESS) return cuda_fail(device, code, "open", "cuDevicePrimaryCtxRetain", diag);
   device->arch = architecture(&device->api, device->id);
@@ -155,7 +149,7 @@ snt_result cuda_start_adopted(cuda_device *device, snt_diag *diag) {
   rt_copy_text(device->base.selector, sizeof device->base.selector, "cuda:host");
   rt_copy_text(device->base.name, sizeof device->base.name, desc.name);
   rt_copy_text(device->base.driver, sizeof device->base.driver, desc.driver);
-  SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id), diag));
+  SNT_TRY(rt_base_profile(&device->base.profile, profile_name(&device->api, device->id, device->base.name), diag));
   device->arch = architecture(&device->api, device->id);
   query_profile(device);
   return SNT_OK;

@@ -4,12 +4,8 @@
 
 static snt_result fill_api(ocl_device *d, const ocl_adoption *from, snt_diag *diag) {
   if (!from->get_proc) return ocl_load(&d->api, false, diag);
-  for (uint32_t i = 0; i < ocl_symbol_count; i++) {
-    void *address = from->get_proc(from->user, ocl_symbols[i].name);
-    if (!address) return ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's OpenCL has no %s", ocl_symbols[i].name);
-    memcpy((char *)&d->api + ocl_symbols[i].offset, &address, sizeof address);
-  }
-  return SNT_OK;
+  const char *missing = rt_find_all(from->get_proc, from->user, ocl_symbols, &d->api.clGetPlatformIDs);
+  return missing ? ir_fail(diag, SNT_E_UNSUPPORTED, "attach", 0, "the host's OpenCL has no %s", missing) : SNT_OK;
 }
 
 static bool in_context(const ocl_api *api, cl_context context, cl_device_id device) {

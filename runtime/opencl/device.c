@@ -33,12 +33,7 @@ static const ocl_family families[] = {
 static const ocl_family other_gpu = {.platform = "", .name = "gpu", .profile = "dgpu"},
                         other_cpu = {.platform = "", .name = "cpu", .profile = "pocl"};
 
-const rt_symbol ocl_symbols[] = {
-#define OCL_SYMBOL(name) RT_SYMBOL(ocl_api, name),
-    OCL_FUNCTIONS(OCL_SYMBOL)
-#undef OCL_SYMBOL
-};
-const uint32_t ocl_symbol_count = IR_COUNT(ocl_symbols);
+const char ocl_symbols[] = OCL_FUNCTIONS(RT_NAME);
 
 /* Oclgrind is a whole OpenCL by itself. It is seldom registered with the loader, and too slow to load for everyone: only who names it
    gets it. */
@@ -46,12 +41,12 @@ snt_result ocl_load(ocl_api *api, bool oclgrind, snt_diag *diag) {
   static const char *const loader[] = {RT_OPENCL_NAMES, NULL};
   static const char *const simulator[] = {"liboclgrind-rt.so", "/usr/lib/oclgrind/liboclgrind-rt.so",
                                           "/usr/local/lib/oclgrind/liboclgrind-rt.so", NULL};
-  const char *missing = "";
   api->library = rt_library_open(oclgrind ? simulator : loader);
   if (!api->library && oclgrind)
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "liboclgrind-rt.so was not found: Oclgrind is not installed");
   if (!api->library) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no OpenCL loader is installed", loader[0]);
-  if (rt_library_symbols(api->library, ocl_symbols, ocl_symbol_count, api, &missing)) return SNT_OK;
+  const char *missing = rt_library_symbols(api->library, ocl_symbols, &api->clGetPlatformIDs);
+  if (!missing) return SNT_OK;
   rt_library_close(api->library);
   api->library = NULL;
   return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "libOpenCL has no %s: OpenCL 1.2 is needed", missing);
@@ -74,7 +69,7 @@ void ocl_describe(const ocl_api *api, ocl_found *found, uint32_t index, bool fir
   snprintf(desc->driver, sizeof desc->driver, "%s %s", found->family->name, version);
   if (first_of_family) snprintf(desc->selector, sizeof desc->selector, "opencl:%s", found->family->name);
   else snprintf(desc->selector, sizeof desc->selector, "opencl:%u", index);
-  rt_copy_text(desc->profile, sizeof desc->profile, found->family->profile);
+  rt_copy_text(desc->profile, sizeof desc->profile, rt_profile_of(desc->name, found->family->profile));
   desc->device_class = (uint32_t)ocl_query_uint(api, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type));
   desc->id[0] = ocl_query_uint(api, found->device, CL_DEVICE_VENDOR_ID, sizeof(cl_uint));
   desc->id[1] = ir_hash64(0, desc->name, strlen(desc->name));

@@ -1,50 +1,31 @@
 /* The Vulkan loader by dlopen, an instance of our own, the three tables of entry points, and the validation layers when asked for. */
 #include "runtime/rt_vulkan.h"
 
-typedef struct named {
-  const char *name;
-  size_t offset;
-} named;
-#define VK_NAMED(function) {#function, offsetof(vk_api, function)},
-static const named global_names[] = {VK_GLOBAL_FUNCTIONS(VK_NAMED)};
-static const named instance_names[] = {VK_INSTANCE_FUNCTIONS(VK_NAMED)};
-static const named device_names[] = {VK_DEVICE_FUNCTIONS(VK_NAMED)};
+static const char global_names[] = VK_GLOBAL_FUNCTIONS(RT_NAME), instance_names[] = VK_INSTANCE_FUNCTIONS(RT_NAME),
+                  device_names[] = VK_DEVICE_FUNCTIONS(RT_NAME);
 
-static void put_function(vk_api *api, size_t offset, PFN_vkVoidFunction function) {
-  memcpy((char *)api + offset, &function, sizeof function);
-}
-
-static bool load_by_instance(vk_api *api, PFN_vkGetInstanceProcAddr get, VkInstance instance, const named *names, uint32_t count) {
+/* By a device's own lookup where there is a device. */
+static bool load(const vk_instance *instance, VkInstance handle, VkDevice device, const char *names, void *table) {
   bool all = true;
-  for (uint32_t i = 0; i < count; i++) {
-    PFN_vkVoidFunction function = get(instance, names[i].name);
-    put_function(api, names[i].offset, function);
+  for (char *at = table; *names; names = rt_next_name(names), at += sizeof(PFN_vkVoidFunction)) {
+    PFN_vkVoidFunction function = device ? instance->api.vkGetDeviceProcAddr(device, names) : instance->get(handle, names);
+    memcpy(at, &function, sizeof function);
     all = all && function;
   }
   return all;
 }
 
 bool vk_load_device_functions(vk_instance *instance, VkDevice device) {
-  bool all = true;
-  for (uint32_t i = 0; i < IR_COUNT(device_names); i++) {
-    PFN_vkVoidFunction function = instance->api.vkGetDeviceProcAddr(device, device_names[i].name);
-    put_function(&instance->api, device_names[i].offset, function);
-    all = all && function;
-  }
-  return all;
+  return load(instance, NULL, device, device_names, &instance->api.vkDestroyDevice);
 }
 
 static const char *const loader_names[] = {RT_VULKAN_NAMES, NULL};
 
 static PFN_vkGetInstanceProcAddr open_loader(vk_instance *instance) {
-  struct entry {
-    PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
-  } entry = {NULL};
-  static const rt_symbol symbol = RT_SYMBOL(struct entry, vkGetInstanceProcAddr);
-  const char *missing;
+  PFN_vkGetInstanceProcAddr get = NULL;
   instance->library = rt_library_open(loader_names);
-  if (!instance->library || !rt_library_symbols(instance->library, &symbol, 1, &entry, &missing)) return NULL;
-  return entry.vkGetInstanceProcAddr;
+  if (instance->library) (void)rt_library_symbols(instance->library, RT_NAME(vkGetInstanceProcAddr), &get);
+  return get;
 }
 
 /* ---- validation ---- */
@@ -135,7 +116,7 @@ static snt_result start_instance(vk_instance *instance, const snt_host_alloc *al
   PFN_vkGetInstanceProcAddr get = open_loader(instance);
   instance->get = get;
   if (!get) return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "%s was not found: no Vulkan loader is installed", loader_names[0]);
-  if (!load_by_instance(&instance->api, get, NULL, global_names, IR_COUNT(global_names))) {
+  if (!load(instance, NULL, NULL, global_names, &instance->api)) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "the Vulkan loader is older than 1.1");
   }
   if ((flags & VK_VALIDATE) && !has_validation_layer(&instance->api, alloc)) {
@@ -147,7 +128,7 @@ static snt_result start_instance(vk_instance *instance, const snt_host_alloc *al
     snt_result result = code == VK_ERROR_OUT_OF_HOST_MEMORY ? SNT_E_HOST_MEM : SNT_E_UNSUPPORTED; /* no driver is installed, say */
     return rt_fail_native(diag, result, code, "open", "vkCreateInstance");
   }
-  if (!load_by_instance(&instance->api, get, instance->handle, instance_names, IR_COUNT(instance_names))) {
+  if (!load(instance, instance->handle, NULL, instance_names, &instance->api.vkDestroyInstance)) {
     return ir_fail(diag, SNT_E_UNSUPPORTED, "open", 0, "the Vulkan instance lacks functions of 1.1");
   }
   return flags & VK_VALIDATE ? add_messenger(instance, get, diag) : SNT_OK;

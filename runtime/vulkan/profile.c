@@ -7,7 +7,10 @@ enum { VK_SCALAR_BYTES = 128 };
 static const struct {
   const char *part, *profile;
 } profiles[] = {
-    {"llvmpipe", "lavapipe"}, {"swiftshader", "swiftshader"}, {"H100", "h100"}, {"H200", "h100"}, {"mali", "mobile"}, {"adreno", "mobile"},
+    {"llvmpipe", "lavapipe"},
+    {"swiftshader", "swiftshader"},
+    {"mali", "mobile"},
+    {"adreno", "mobile"},
 };
 
 const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDeviceType type) {
@@ -17,7 +20,7 @@ const char *vk_profile_name(const char *device, const char *driver, VkPhysicalDe
   switch (type) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU: return "lavapipe";
   case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "igpu";
-  default: return "dgpu";
+  default: return rt_profile_of(device, "dgpu");
   }
 }
 

@@ -16,6 +16,7 @@ typedef struct fake_module {
 cuda_fake_counts cuda_fake;
 int cuda_fake_major;
 bool cuda_fake_integrated;
+const char *cuda_fake_name = "fake";
 static const snt_backend *backend;
 static void *text_device;
 static int fail_launch, objects[2];
@@ -35,7 +36,9 @@ static CUresult init(unsigned flags) { return (void)flags, CUDA_SUCCESS; }
 static CUresult version(int *out) { return *out = 12040, CUDA_SUCCESS; }
 static CUresult device_count(int *out) { return *out = 1, CUDA_SUCCESS; }
 static CUresult device_get(CUdevice *out, int i) { return *out = i, i ? 101 : CUDA_SUCCESS; }
-static CUresult device_name(char *out, int room, CUdevice d) { return (void)d, snprintf(out, (size_t)room, "fake"), CUDA_SUCCESS; }
+static CUresult device_name(char *out, int room, CUdevice d) {
+  return (void)d, snprintf(out, (size_t)room, "%s", cuda_fake_name), CUDA_SUCCESS;
+}
 static CUresult device_memory(size_t *out, CUdevice d) { return (void)d, *out = (size_t)1 << 30, CUDA_SUCCESS; }
 static CUresult device_uuid(void *out, CUdevice d) { return (void)d, memset(out, 7, 16), CUDA_SUCCESS; }
 static CUresult attribute(int *out, int which, CUdevice d) {
@@ -44,10 +47,12 @@ static CUresult attribute(int *out, int which, CUdevice d) {
                                                       [CU_MAX_SHARED_PER_BLOCK] = 49152, [CU_WARP_SIZE] = 32,
                                                       [CU_CLOCK_RATE] = 1500000,         [CU_MULTIPROCESSOR_COUNT] = 8,
                                                       [CU_L2_CACHE_SIZE] = 4 << 20,      [CU_COMPUTE_MAJOR] = 8,
+                                                      [CU_MEMORY_CLOCK_RATE] = 1215000,  [CU_MEMORY_BUS_WIDTH] = 5120,
                                                       [CU_MAX_SHARED_OPTIN] = 166912};
   if (which == CU_COMPUTE_MAJOR && cuda_fake_major) return *out = cuda_fake_major, CUDA_SUCCESS;
   if (which == CU_INTEGRATED) return *out = cuda_fake_integrated, CUDA_SUCCESS;
-  if (cuda_fake_integrated && (which == CU_CLOCK_RATE || which == CU_L2_CACHE_SIZE)) return *out = 0, CUDA_SUCCESS;
+  if (cuda_fake_integrated && (which == CU_CLOCK_RATE || which == CU_L2_CACHE_SIZE || which == CU_MEMORY_CLOCK_RATE))
+    return *out = 0, CUDA_SUCCESS;
   return (void)d, *out = which <= CU_MAX_SHARED_OPTIN ? values[which] : 0, CUDA_SUCCESS;
 }
 static CUresult retain(CUcontext *out, CUdevice d) { return (void)d, *out = cuda_fake_context(), CUDA_SUCCESS; }

@@ -15,7 +15,8 @@ typedef struct cuda_fake_counts {
 extern cuda_fake_counts cuda_fake;
 extern int cuda_fake_major;       /* of the device's architecture; 0: 8 */
 extern bool cuda_fake_integrated; /* it is part of its processor, and says neither its clock nor its cache */
-bool cuda_fake_open(void);        /* false: no C++ compiler */
+extern const char *cuda_fake_name;
+bool cuda_fake_open(void); /* false: no C++ compiler */
 void cuda_fake_close(void);
 struct CUctx_st *cuda_fake_context(void);
 struct CUstream_st *cuda_fake_stream(void);         /* the host's: launches elsewhere are counted */

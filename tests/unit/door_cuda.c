@@ -254,15 +254,17 @@ static void check_facts(snt_context *c) {
   const snt_cuda_attach_info info = {.head = SNT_HEAD(cuda_attach_info), .context = cuda_fake_context(), .get_proc = cuda_fake_proc};
   static const struct {
     bool integrated;
-    const char *name, *clock, *cache;
-  } cases[] = {{false, "dgpu", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n"}, {true, "igpu", NULL, NULL}};
+    const char *device, *name, *clock, *cache, *memory;
+  } cases[] = {{false, "fake", "dgpu", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n", "\ndram_gbs = 1399.68 GB/s\n"},
+               {false, "NVIDIA H200", "h200", "\nghz = 1.5 GHz\n", "\nl2_bytes = 4194304 B\n", "\ndram_gbs = 1399.68 GB/s\n"},
+               {true, "fake", "igpu", NULL, NULL, NULL}};
   for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snt_device *d = NULL;
     snt_profile *p = NULL;
     snt_device_info about = {.head = SNT_HEAD(device_info)};
     char said[8192] = "", *where = said;
     size_t room = sizeof said;
-    cuda_fake_integrated = cases[i].integrated;
+    cuda_fake_integrated = cases[i].integrated, cuda_fake_name = cases[i].device;
     tap_is_int(snt_cuda_attach(c, &info, &d, &diag), SNT_OK, "attach %s", diag.text);
     tap_is_int(snt_device_get_info(d, &about), SNT_OK, "what it is");
     tap_ok(!strcmp(about.profile, cases[i].name), "of the class %s: %s", cases[i].name, about.profile);
@@ -270,10 +272,11 @@ static void check_facts(snt_context *c) {
     tap_is_int(snt_profile_print(p, where, &room), SNT_OK, "as text");
     tap_ok(cases[i].clock ? strstr(said, cases[i].clock) != NULL : !strstr(said, "\nghz = 0 GHz\n"), "the clock, if it is said");
     tap_ok(cases[i].cache ? strstr(said, cases[i].cache) != NULL : !strstr(said, "\nl2_bytes = 0 B\n"), "the cache, if it is said");
+    tap_ok(cases[i].memory ? strstr(said, cases[i].memory) != NULL : !strstr(said, "\ndram_gbs = 0 GB/s\n"), "the memory, if it is said");
     snt_profile_destroy(p);
     snt_device_destroy(d);
   }
-  cuda_fake_integrated = false;
+  cuda_fake_integrated = false, cuda_fake_name = "fake";
 }
 
 int main(void) {

@@ -217,15 +217,15 @@ static void test_uniformity(void) {
       "kernel @u items=(8,1,2) sub=4 {\n param %a: f32[64] ro\n param %b: f32[64] rw\n local %t: f32[8]\n scalar %n: u32 at=0\n"
       "%g = group 0; %x = local 0; %y = local 1; %s = sg.id; %l = sg.lane; %c = sg.count\n" /* G I G S I G */
       "%e = ix 4*%g + %n; %f = ix %g + %x; %h = add %s, %g\n"                               /* G I S */
-      "%p = load %a[%e]; %q = load %b[%e]; %r = load %a[%f]; %m = sg.max %r\n"              /* G I I S */
+      "%p = load %a[%e]; %q = load %b[%e]; %r = load %a[%f]; %m = sg.max %r\n"              /* G G I S */
       "%k = loop %i = 0, %n carry(%v: f32 = 0) { %w = add %v, %m; yield %w }\n"             /* k: S; i G, v S, w S */
-      "%z = loop %j = 0, %x carry(%o: f32 = 0) { yield %o }\n"                              /* z I; j I; o G */
+      "%z = loop %j = 0, %x carry(%o: f32 = 0) { %B = load %b[%e]; yield %o }\n"            /* z I; j I; o G, B I */
       "%d = eq %s, 0; %u: f32 = if %d { yield 0 } else { yield %p } }";                     /* S; S */
   static const char levels[] = "GIGSIG"
                                "GIS"
-                               "GIIS"
+                               "GGIS"
                                "GSSS"
-                               "IGI"
+                               "IGII"
                                "SS";
   ir_arena arena;
   kir_kernel k;

@@ -147,11 +147,11 @@ void *rt_library_open(const char *const *names) {
   return found ? library : NULL;
 }
 void rt_library_close(void *library) { (void)library; }
-bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
-  (void)library, (void)missing;
+const char *rt_library_symbols(void *library, const char *names, void *table) {
+  (void)library, (void)names;
   const PFN_vkGetInstanceProcAddr ours = get;
-  for (uint32_t i = 0; i < count; i++) memcpy((char *)table + symbols[i].offset, &ours, sizeof ours);
-  return true;
+  memcpy(table, &ours, sizeof ours);
+  return NULL;
 }
 
 /* ---- a life of a device ---- */

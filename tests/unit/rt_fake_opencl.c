@@ -19,6 +19,7 @@ static struct {
   _Atomic int64_t alive;   /* builders are threads */
   uint32_t calls, fail_at; /* of those that can fail; 1-based, 0: never */
   cl_int fail_with;
+  const char *name;   /* of the device; null: another */
   const char *failed; /* the name of the call that did */
   /* what was asked */
   char options[128];
@@ -115,6 +116,7 @@ static cl_int CL_API_CALL fclGetDeviceInfo(cl_device_id d, cl_device_info what, 
   switch (what) {
   case CL_DEVICE_NAME:
     return TEXT_ANSWER(d == (cl_device_id)(void *)&device_near ? "basic table of functions, beside a processor of a long name"
+                       : fake.name                             ? fake.name
                                                                : "a table of functions");
   case CL_DRIVER_VERSION: return TEXT_ANSWER("1");
   case CL_DEVICE_VERSION: return TEXT_ANSWER(fake.version);
@@ -285,15 +287,15 @@ static const struct { const char *name; any_function function; } functions[] = {
 
 void *rt_library_open(const char *const *names) { return strstr(*names, "OpenCL") || strstr(*names, "oclgrind") ? &fake : NULL; }
 void rt_library_close(void *library) { (void)library; }
-bool rt_library_symbols(void *library, const rt_symbol *symbols, uint32_t count, void *table, const char **missing) {
-  (void)library, (void)missing;
-  for (uint32_t i = 0; i < count; i++) {
+const char *rt_library_symbols(void *library, const char *names, void *table) {
+  (void)library;
+  for (char *at = table; *names; names = rt_next_name(names), at += sizeof(any_function)) {
     any_function found = never;
     for (uint32_t k = 0; k < IR_COUNT(functions); k++)
-      if (!strcmp(functions[k].name, symbols[i].name)) found = functions[k].function;
-    memcpy((char *)table + symbols[i].offset, &found, sizeof found);
+      if (!strcmp(functions[k].name, names)) found = functions[k].function;
+    memcpy(at, &found, sizeof found);
   }
-  return true;
+  return NULL;
 }
 
 /* ---- a life of a device ---- */
@@ -531,6 +533,18 @@ static void check_near(const rt_code *code) {
   rt_close_device(device);
 }
 
+/* A device that has a profile of its own begins from it, without what the language lacks. */
+static void check_known(void) {
+  rt_device *device = NULL;
+  fake.platform = "NVIDIA CUDA", fake.cpu = false, fake.name = "NVIDIA H200";
+  if (!tap_ok(rt_open_device(NULL, NULL, "opencl:nvidia", &device, NULL) == SNT_OK, "a device of a known name opens")) return;
+  const cost_profile *p = &device->profile;
+  tap_ok(!strcmp(p->name, "h200") && p->dram_gbs > 4000, "and begins from its profile: %s, %.0f GB/s", p->name, p->dram_gbs);
+  tap_ok(p->caps.max_lanes == 4 && !p->caps.subgroups && !p->caps.mma[KIR_MMA_F16].m, "with vectors, without what the language lacks");
+  rt_close_device(device);
+  fake.name = NULL;
+}
+
 /* The first device of a family has its name, the others their numbers. */
 static void check_selectors(void) {
   const snt_host_alloc alloc = {NULL, count_acquire, count_release};
@@ -589,6 +603,7 @@ int main(void) {
   fail_each(&code.code, "rusticl", true);
   fail_each(&code.code, "some other driver", false);
   for (uint32_t i = 0; i < IR_COUNT(known); i++) check_habits(&known[i], &code.code);
+  check_known();
   check_selectors();
   check_parts(&code.code);
   check_times();

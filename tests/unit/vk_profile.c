@@ -151,6 +151,7 @@ static void test_names(void) {
               {"SwiftShader Device", "SwiftShader driver", VK_PHYSICAL_DEVICE_TYPE_CPU, "swiftshader"},
               {"another CPU", "", VK_PHYSICAL_DEVICE_TYPE_CPU, "lavapipe"},
               {"NVIDIA H100 80GB HBM3", "NVIDIA", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, "h100"},
+              {"NVIDIA H200", "NVIDIA", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, "h200"},
               {"Mali-G715", "", VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, "mobile"},
               {"an unknown name", "Qualcomm Adreno driver", VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, "mobile"},
               {"Intel(R) UHD", "", VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, "igpu"},

@@ -36,7 +36,18 @@ static const step_row steps[] = {
     {"div", "i32", {"xor %v, %y", "div %t, %x"}, 1, 1, ROW_INT, 6},
 };
 // clang-format on
-enum { STEP_ROWS = sizeof steps / sizeof *steps, CHAIN_SMALL = 4096 };
+enum { STEP_ROWS = sizeof steps / sizeof *steps, CHAIN_SMALL = 4096, LONG_BASE = 64, DEAR_BASE = 8, DEAR_LENGTH = 16 };
+
+/* Where work is covered, items wait for each other: chains of all operators are long enough that memory hides behind them. */
+static uint32_t chain_length(const calibration *c, const step_row *row) {
+  if (!c->cover.exec) return row->length;
+  return row->length > 1 ? 4u * row->length : DEAR_LENGTH;
+}
+static uint32_t chain_base(const calibration *c, const step_row *row) {
+  if (!c->cover.exec) return row->length > 1 ? 4 : 0;
+  return row->length > 1 ? LONG_BASE : DEAR_BASE;
+}
+static uint32_t helpers_of(const calibration *c, const step_row *row) { return chain_base(c, row) ? row->helpers : 0; }
 
 static double chain_elements(const calibration *c) {
   const double wanted = 64 * c->facts.units * c->facts.lanes;
@@ -72,17 +83,17 @@ static double cycles_of(const calibration *c, double ns, double results) {
 }
 
 static bool measure_step(calibration *c, const step_row *row, double *cycles, double *noise) {
-  const uint32_t base = row->length > 1 ? 4 : 0;
+  const uint32_t base = chain_base(c, row), length = chain_length(c, row);
   const step_row helpers = {row->op, row->type, {row->lines[0]}, 1, 0, 0, 1};
   const double elements = chain_elements(c);
   probe p[2] = {{0}};
   timing t[2];
-  snt_result r = make_chain(c, row, base + row->length, elements, &p[0]);
+  snt_result r = make_chain(c, row, base + length, elements, &p[0]);
   if (r == SNT_OK) r = make_chain(c, base ? row : &helpers, base ? base : 1, elements, &p[1]);
   if (r == SNT_OK) r = probe_compare(c, &p[0], &p[1], t);
   for (int i = 0; i < 2; i++) probe_free(&p[i]);
   if (r != SNT_OK || t[0].ns <= t[1].ns) return false;
-  *cycles = cycles_of(c, t[0].ns - t[1].ns, elements * row->length);
+  *cycles = cycles_of(c, t[0].ns - t[1].ns, elements * length);
   *noise = (t[0].noise * t[0].ns + t[1].noise * t[1].ns) / (t[0].ns - t[1].ns);
   return true;
 }
@@ -112,12 +123,12 @@ static void measure_steps(calibration *c) {
       c->skipped++;
       continue;
     }
-    double own = (whole[i] - (row->length > 1 ? row->helpers * whole[row->of] : 0)) / row->own;
+    double own = (whole[i] - helpers_of(c, row) * whole[row->of]) / row->own;
     whole[i] /= row->own > 1 ? row->own : 1;          /* as a helper: one operation */
     if (own < least_cycles(c)) own = least_cycles(c); /* hidden behind the helper */
     snprintf(key, sizeof key, "cycles.%s.%s", row->op, strcmp(row->type, "i32") ? row->type : "int");
-    calibrate_found(c, key, own, noise, row->length > 1 ? "chains of %u, %.0f elements" : "%u a kernel, %.0f elements", row->length,
-                    chain_elements(c));
+    calibrate_found(c, key, own, noise, chain_base(c, row) ? "chains of %u, %.0f elements" : "%u a kernel, %.0f elements",
+                    chain_length(c, row), chain_elements(c));
     if (i == ROW_SUB) calibrate_found(c, "op_cycles", own, noise, "as sub");
     if (!strcmp(key, "cycles.exp.f32")) calibrate_found(c, "special_cycles", own, noise, "as exp");
     if (!strcmp(key, "cycles.div.f32")) calibrate_found(c, "div_cycles", own, noise, "as div");
@@ -131,6 +142,7 @@ typedef struct bulk_row {
   void (*write)(calibration *, double n);
   double few, many, some; /* some: enough for a slow device */
   double (*work)(double n);
+  double bytes; /* of one n: what only takes as long as memory is not computing */
 } bulk_row;
 
 static void write_reduce(calibration *c, double n) {
@@ -157,36 +169,43 @@ static double plain(double n) { return n; }
 static double products(double n) { return n * 256 * 256; }
 // clang-format off
 static const bulk_row bulks[] = {
-    {"cycles.reduce.sum.f32", write_reduce, 16, 1024, 64, rows_of_256},
-    {"cycles.scan.sum.f32", write_columns, 16, 1024, 64, rows_of_256},
-    {"cycles.gather.f32", write_gather, 256, 65536, 4096, plain},
-    {"lane_load_cycles", write_joined, 16, 1024, 64, loads_of_512},
-    {"contract_share", write_contract, 32, 512, 64, products},
+    {"cycles.reduce.sum.f32", write_reduce, 16, 1024, 64, rows_of_256, 1024},
+    {"cycles.scan.sum.f32", write_columns, 16, 1024, 64, rows_of_256, 2048},
+    {"cycles.gather.f32", write_gather, 256, 65536, 4096, plain, 16},
+    {"lane_load_cycles", write_joined, 16, 1024, 64, loads_of_512, 1024},
+    {"contract_share", write_contract, 32, 512, 64, products, 2048},
 };
 // clang-format on
 
+/* What is left of `ns` beside the traffic of so many n, which a device that many items hide hides, or is all there is to it: 0. */
+static double beyond_memory(const calibration *c, const bulk_row *row, double n, double ns) {
+  static const double LEAST = 1.25;
+  const double memory = c->cover.exec && c->cache_gbs > 0 ? n * row->bytes / c->cache_gbs : 0;
+  return ns > LEAST * memory ? ns : 0;
+}
+
 static void measure_bulk(calibration *c, const bulk_row *row) {
-  const double large = c->small ? row->some : row->many;
+  const double scale = calibrate_scale(c), large = scale * (c->small ? row->some : row->many), few = scale * row->few;
   probe p[2] = {{0}};
   timing t[2];
   probe_begin(c);
   row->write(c, large);
   snt_result r = probe_make(c, 0, 0, &p[0]);
   probe_begin(c);
-  row->write(c, row->few);
+  row->write(c, few);
   if (r == SNT_OK) r = probe_make(c, 0, 0, &p[1]);
   if (r == SNT_OK) r = probe_compare(c, &p[0], &p[1], t);
   for (int i = 0; i < 2; i++) probe_free(&p[i]);
-  if (r != SNT_OK || t[0].ns <= t[1].ns) {
+  const double ns = r == SNT_OK ? beyond_memory(c, row, large - few, t[0].ns - t[1].ns) : 0;
+  if (ns <= 0) {
     c->skipped++;
     return;
   }
-  const double results = row->work(large) - row->work(row->few),
-               noise = (t[0].noise * t[0].ns + t[1].noise * t[1].ns) / (t[0].ns - t[1].ns);
-  double value = cycles_of(c, t[0].ns - t[1].ns, results);
+  const double results = row->work(large) - row->work(few), noise = (t[0].noise * t[0].ns + t[1].noise * t[1].ns) / ns;
+  double value = cycles_of(c, ns, results);
   if (row->work == loads_of_512) value /= c->facts.lanes > 0 ? c->facts.lanes : 1;
   if (row->work == products) value = 1 / (value * (c->facts.fma_per_cycle > 0 ? c->facts.fma_per_cycle : 1));
-  calibrate_found(c, row->key, value, noise, "%.3g results beside %.3g", row->work(large), row->work(row->few));
+  calibrate_found(c, row->key, value, noise, "%.3g results beside %.3g", row->work(large), row->work(few));
 }
 
 /* ---- how many elements fill the device: time of few elements, over the time that an element takes among many ---- */

@@ -20,7 +20,8 @@ static snt_result make_launches(calibration *c, uint32_t kernels, probe *out) {
   return probe_make(c, SNT_COMPILE_UNFUSED, kernels, out);
 }
 
-static void measure_launch(calibration *c) {
+/* `key`: of a device that runs what is handed over meanwhile, launch_ns is what remains between kernels, submit_ns what the host needs for one. */
+static void measure_launch(calibration *c, const char *key) {
   enum { SHORT = 8, LONG = 40 };
   probe chains[2] = {{0}};
   timing t[2];
@@ -29,7 +30,8 @@ static void measure_launch(calibration *c) {
   if (r == SNT_OK) r = probe_compare(c, &chains[0], &chains[1], t);
   if (r == SNT_OK && t[0].ns > t[1].ns) {
     c->launch_ns = (t[0].ns - t[1].ns) / (LONG - SHORT);
-    calibrate_found(c, "launch_ns", c->launch_ns, t[0].noise + t[1].noise, "chains of %d and %d kernels of 256 elements", LONG, SHORT);
+    calibrate_found(c, key, c->launch_ns, t[0].noise + t[1].noise, "chains of %d and %d kernels of 256 elements%s", LONG, SHORT,
+                    c->cover.exec ? ", handed over before" : "");
   } else c->skipped++;
   for (int i = 0; i < 2; i++) probe_free(&chains[i]);
 }
@@ -78,9 +80,10 @@ static void measure_copies(calibration *c) {
     double gbs, noise;
     if (levels[i].bytes <= 0 || (levels[i].slow && c->quick)) continue;
     const double bytes = c->small && levels[i].bytes > 1048576 ? 1048576 : levels[i].bytes;
-    if (copy_rate(c, bytes, &gbs, &noise))
+    if (copy_rate(c, bytes, &gbs, &noise)) {
+      if (!levels[i].slow) c->cache_gbs = gbs;
       calibrate_found(c, levels[i].key, gbs, noise, "copy, %.3g MB in all: %s", bytes / 1e6, levels[i].where);
-    else c->skipped++;
+    } else c->skipped++;
   }
 }
 
@@ -96,7 +99,7 @@ static snt_result make_rows(calibration *c, double rows, double columns, probe *
 }
 
 static void measure_rows(calibration *c) {
-  const double columns = (double)(int64_t)(c->facts.l1_bytes / 8 / 64) * 64, work = c->small ? 1 << 17 : 1 << 23;
+  const double columns = (double)(int64_t)(c->facts.l1_bytes / 8 / 64) * 64, work = c->small ? 1 << 17 : (1 << 23) * calibrate_scale(c);
   const double rows = columns > 0 ? (double)(int64_t)(work / columns / 16) * 16 : 0;
   probe p[2] = {{0}};
   timing t[2];
@@ -122,7 +125,9 @@ static snt_result make_turned(calibration *c, uint32_t side, bool turned, probe 
 }
 
 static void measure_strides(calibration *c) {
-  const uint32_t side = c->small ? 64 : 384; /* no power of two: its columns would meet in a few lines of the cache */
+  const uint32_t side = c->small        ? 64
+                        : c->cover.exec ? 1632
+                                        : 384; /* no power of two: its columns would meet in a few lines of the cache */
   probe p[3] = {{0}};
   timing t[2], adjacent[2];
   snt_result r = make_turned(c, side, true, &p[0]);
@@ -142,7 +147,11 @@ static void measure_strides(calibration *c) {
 void calibrate_memory(calibration *c) {
   const bool processor_time = c->processor_time;
   c->processor_time = false; /* a launch is mostly waiting */
-  measure_launch(c);
+  if (c->facts.discrete > 0) {
+    measure_launch(c, "submit_ns");
+    probe_cover(c);
+  }
+  measure_launch(c, "launch_ns");
   c->processor_time = processor_time;
   measure_copies(c);
   measure_rows(c);

@@ -101,46 +101,102 @@ static double clock_ms(const calibration *c) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Nanoseconds of a submission, of `repeats` that follow each other. */
-static snt_result sample(calibration *c, probe *p, uint32_t repeats, double *ns) {
+static snt_result submit(calibration *c, const probe *p, uint32_t times) {
   const snt_run_info info = {.head = SNT_HEAD(run_info), .argument_count = p->port_count, .arguments = p->arguments};
   snt_result r = SNT_OK;
-  const double start = clock_ms(c);
-  for (uint32_t i = 0; r == SNT_OK && i < repeats; i++) r = snt_submit(p->exec, c->stream, &info, NULL, &c->session.diag);
-  if (r == SNT_OK) r = snt_stream_wait(c->stream, &c->session.diag);
-  *ns = (clock_ms(c) - start) * 1e6 / repeats / (c->processor_time ? c->facts.units : 1);
+  for (uint32_t i = 0; r == SNT_OK && i < times; i++) r = snt_submit(p->exec, c->stream, &info, NULL, &c->session.diag);
   return r;
 }
 
-static uint32_t repeats_for(const calibration *c, double ns) {
+/* How often a side of a comparison is submitted, behind how many covers; `alone`: what those take. */
+typedef struct side {
+  probe *probe;
+  uint32_t repeats, covers;
+  double alone, handed; /* handed: nanoseconds in which the host had handed all over */
+} side;
+
+/* Nanoseconds of all its submissions, which follow each other. */
+static snt_result sample(calibration *c, side *s, uint32_t repeats, double *ns) {
+  const double start = clock_ms(c);
+  snt_result r = submit(c, &c->cover, s->covers);
+  if (r == SNT_OK) r = submit(c, s->probe, repeats);
+  s->handed = (clock_ms(c) - start) * 1e6;
+  if (r == SNT_OK) r = snt_stream_wait(c->stream, &c->session.diag);
+  *ns = (clock_ms(c) - start) * 1e6 / (c->processor_time ? c->facts.units : 1);
+  return r;
+}
+
+static uint32_t repeats_for(const calibration *c, const probe *p, double ns) {
+  enum { MOST = 256, MOST_COVERED = 32, MOST_KERNELS = 512 }; /* a queue holds no more before it makes the host wait */
   const double wanted = c->sample_ns / (ns > 1 ? ns : 1);
-  return wanted < 1 ? 1 : wanted > 256 ? 256 : (uint32_t)wanted;
+  double most = c->cover.exec ? MOST_COVERED : MOST;
+  if (c->cover.exec && most * p->kernels > MOST_KERNELS) most = (double)MOST_KERNELS / p->kernels;
+  return wanted < 1 || most < 1 ? 1 : wanted > most ? (uint32_t)most : (uint32_t)wanted;
+}
+
+static snt_result find_repeats(calibration *c, side *s) {
+  double ns = 0;
+  snt_result r = sample(c, s, 1, &ns); /* the first is a warm-up */
+  if (r == SNT_OK) r = sample(c, s, 1, &ns);
+  s->repeats = repeats_for(c, s->probe, ns);
+  if (!c->cover.exec || r != SNT_OK) return r;
+  s->covers = 1;
+  r = sample(c, s, s->repeats, &ns);
+  s->covers += (uint32_t)(1.5 * s->handed / c->cover_ns);
+  return r;
+}
+
+static snt_result sample_alone(calibration *c, side *s) {
+  double ns = 0;
+  const snt_result r = s->covers ? sample(c, s, 0, &ns) : SNT_OK;
+  s->alone = fmin(s->alone, ns);
+  return r;
 }
 
 /* The least times of the first and of the second places of the blocks: more blocks are run until they say the same. */
 enum { LEAST_BLOCKS = 4 };
-static bool agree(const double least[2]) { return fabs(least[0] - least[1]) < 0.01 * least[0]; }
+static double own_of(const side *s, double least) { return (least - s->alone) / s->repeats; }
+static double apart(const side *s, const double least[2]) {
+  const double own = own_of(s, fmin(least[0], least[1]));
+  return own > 0 ? fabs(least[0] - least[1]) / s->repeats / own : 1;
+}
 
 snt_result probe_compare(calibration *c, probe *a, probe *b, timing out[2]) {
-  probe *const both[2] = {a, b};
+  side sides[2] = {{.probe = a, .alone = INFINITY}, {.probe = b, .alone = INFINITY}};
   double least[2][2] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}}, ns = 0;
-  uint32_t repeats[2];
   snt_result r = SNT_OK;
-  for (uint32_t k = 0; k < 2 && r == SNT_OK; k++) {
-    r = sample(c, both[k], 1, &ns); /* the first is a warm-up */
-    if (r == SNT_OK) r = sample(c, both[k], 1, &ns);
-    repeats[k] = repeats_for(c, ns);
-  }
+  for (uint32_t k = 0; k < 2 && r == SNT_OK; k++) r = find_repeats(c, &sides[k]);
   static const uint8_t order[4] = {0, 1, 1, 0};
-  for (uint32_t i = 0; i < c->blocks && r == SNT_OK && !(i >= LEAST_BLOCKS && agree(least[0]) && agree(least[1])); i++)
+  for (uint32_t i = 0; i < c->blocks && r == SNT_OK; i++) {
+    for (uint32_t k = 0; k < 2 && r == SNT_OK; k++) r = sample_alone(c, &sides[k]);
     for (uint32_t k = 0; k < 4 && r == SNT_OK; k++) {
-      const uint32_t side = order[k];
-      r = sample(c, both[side], repeats[side], &ns);
-      if (ns < least[side][k / 2]) least[side][k / 2] = ns;
+      side *s = &sides[order[k]];
+      r = sample(c, s, s->repeats, &ns);
+      if (ns < least[order[k]][k / 2]) least[order[k]][k / 2] = ns;
     }
-  for (uint32_t k = 0; k < 2; k++) {
-    out[k].ns = fmin(least[k][0], least[k][1]);
-    out[k].noise = fabs(least[k][0] - least[k][1]) / (out[k].ns > 0 ? out[k].ns : 1);
+    if (i + 1 >= LEAST_BLOCKS && apart(&sides[0], least[0]) < 0.01 && apart(&sides[1], least[1]) < 0.01) break;
   }
+  for (uint32_t k = 0; k < 2; k++)
+    out[k] = (timing){fmax(own_of(&sides[k], fmin(least[k][0], least[k][1])), 0), apart(&sides[k], least[k])};
   return r;
+}
+
+static snt_result make_cover(calibration *c, uint32_t elements, probe *out) {
+  probe_begin(c);
+  probe_write(c, "graph @cover(%%x: f32[%u]) {\n  %%y = sub %%x, 0x1.8p0\n  return y=%%y\n}\n", elements);
+  return probe_make(c, 0, 1, out);
+}
+
+void probe_cover(calibration *c) {
+  enum { LEAST = 1 << 16, MOST = 1 << 26, WARM = 3, LONG_NS = 100000 };
+  for (uint32_t elements = LEAST; elements <= MOST && c->cover_ns < LONG_NS; elements *= 4) {
+    probe cover = {0};
+    if (make_cover(c, elements, &cover) != SNT_OK) return; /* the one before it will do */
+    side s = {.probe = &cover};
+    double ns = 0, least = INFINITY;
+    for (uint32_t i = 0; i < WARM; i++)
+      if (sample(c, &s, 1, &ns) == SNT_OK) least = fmin(least, ns);
+    probe_free(&c->cover);
+    c->cover = cover, c->cover_ns = least;
+  }
 }

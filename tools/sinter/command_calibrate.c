@@ -21,7 +21,7 @@ double calibrate_fact(const char *profile, const char *key) {
 
 void calibrate_found(calibration *c, const char *key, double value, double noise, const char *how, ...) {
   finding f = {.value = value, .noise = noise};
-  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || noise > MOST_NOISE) {
+  if (c->count == CALIBRATE_MAX || !(value > 0) || !isfinite(value) || !(noise <= MOST_NOISE)) {
     c->skipped++;
     return;
   }
@@ -53,6 +53,7 @@ static void read_facts(calibration *c, const char *profile) {
       {"max_buffer_bytes", &f->max_buffer_bytes, 0},
       {"caps.f64", &f->f64, 0},
       {"caps.f16_storage", &f->f16, 0},
+      {"discrete", &f->discrete, 0},
   };
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) *facts[i].to = fmax(calibrate_fact(profile, facts[i].key), facts[i].least);
 }
@@ -100,7 +101,8 @@ static void write_head(const calibration *c, FILE *out, const snt_device_info *i
           c->quick ? " --quick" : "", date, seconds, info->selector, info->name, info->driver);
   fprintf(out, "# load average before and after: %.2f, %.2f; least times of 4 to %u blocks A B B A; largest noise of a number: %.1f %%\n",
           load[0], load[1], c->blocks, 100 * c->noise);
-  fprintf(out, "# clock: %s\n", c->processor_time ? "processor time of the process over the units, launches by the wall" : "wall");
+  fprintf(out, "# clock: %s%s\n", c->processor_time ? "processor time of the process over the units, launches by the wall" : "wall",
+          c->cover.exec ? ", behind work that covers the handing over" : "");
   fprintf(out, "# built on profile %s; numbers that could not be measured here: %u\n", info->profile, c->skipped);
 }
 
@@ -153,6 +155,7 @@ static snt_result calibrate(calibration *c) {
                  : host_fail(&c->session.diag, c->full ? SNT_E_HOST_MEM : SNT_E_UNSUPPORTED, "calibrate",
                              "nothing could be measured on this device");
   }
+  probe_free(&c->cover);
   snt_stream_destroy(c->stream);
   free(profile);
   return r;

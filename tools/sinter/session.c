@@ -68,6 +68,7 @@ static snt_result open_cache(tool_session *s, snt_cache_io *out) {
 
 snt_result tool_open(tool_session *s, const tool_options *options, bool with_device) {
   enum { OPTIONS = offsetof(tool_session, env) }; /* are large, and come first */
+  _Static_assert(offsetof(tool_session, options) == 0, "what is zeroed begins behind the options");
   memset((uint8_t *)s + OPTIONS, 0, sizeof *s - OPTIONS);
   s->options = *options;
   snt_result r = host_read_env(&s->env, &s->diag);
