@@ -43,7 +43,8 @@ typedef struct contract_local {
   uint8_t element; /* their type */
   bool padded;     /* behind the last term rows, and columns of floats, have zeros, as the last fragment is not whole */
   matrix_units units;
-  uint32_t warp_rows, warp_columns, cells, staging;
+  uint32_t warp_rows, warp_columns, cells;
+  uint32_t beside;                                   /* groups that share a unit's local memory; 0: not known */
   ir_expr warp;                                      /* this item's subgroup */
   ir_expr place, slice;                              /* of the item: its part of the tile, and of the terms */
   ir_expr item, row_tile, column_tile, first, steps; /* steps [first, first + steps) */
@@ -71,13 +72,19 @@ uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` o
 /* schedule/contract_mma.c */
 enum { MMA_MOST = 16 }; /* fragments of sums that a subgroup holds, half as many where nothing is known of registers */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
-/* Elements from row to row of a subgroup's results: four rows of half a fragment lie in banks of their own. */
-static inline uint32_t contract_mma_stage(const contract_local *l) { return l->units.size.n + 8u; }
+/* Columns of a subgroup's results that pass through its stage at once: of all its fragments beside each other through CUDA, where the stage lies over the
+   panels, of one elsewhere. Elements from row to row: four rows of half a fragment lie in banks of their own. */
+static inline uint32_t contract_stage_columns(const contract_local *l) {
+  return fusion_runs_on_cuda(l->t->c->options) ? l->warp_columns : l->units.size.n;
+}
+static inline uint32_t contract_mma_stage(const contract_local *l) { return contract_stage_columns(l) + 8u; }
 /* Of results on their way out, or from slice to slice. */
 static inline uint64_t contract_stage_bytes(const contract_local *l) {
   return l->fragments ? (uint64_t)(l->items / l->units.lanes) * l->units.size.m * contract_mma_stage(l) * 4
                       : (l->slices - 1) * 4 * l->shape.rows * l->shape.columns;
 }
+/* The panel that the stage lies over, which is large enough and read no more then; panel_count: none, it has bytes of its own. */
+uint32_t contract_stage_panel(const contract_local *);
 void contract_mma_multiply(contract_local *, ir_expr buffer, uint32_t terms, uint32_t *acc);
 void contract_mma_store(contract_local *, const uint32_t *acc);
 /* Labels of an axis at number `at`, which counts whole vectors of the last label where `unit` is more than 1; `lane` goes with them. */

@@ -167,6 +167,13 @@ for my $model ('matmul_f16', 'matmul_i8') {
   my ($tile) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};
   cmp_ok($tile->{mix}{integer}, '<=', $tile->{mix}{matrix}, "$model on h100: no more integer instructions than products of fragments");
 }
+# many terms: a line of a row a step, three steps on their way beside it, results through what the panels leave
+{
+  my ($tile) = @{inspect('tests/inspect/matmul_f16.snt --profile h100 --sample 2')};
+  cmp_ok($tile->{barriers}, '<=', 17, 'matmul_f16 on h100: a barrier for 64 of 1024 terms, and one before the results');
+  cmp_ok($tile->{local_bytes}, '>', 48 << 10, 'matmul_f16 on h100: in more local memory than a kernel has unasked');
+  cmp_ok($tile->{conflicts}, '==', 0, 'matmul_f16 on h100: results leave without conflicts of banks');
+}
 # few tiles of many terms: no group goes through all of them
 for my $model ('deep_f16', 'deep_u8') {
   my ($tile, $sum) = @{inspect("tests/inspect/$model.snt --profile h100 --sample 2")};

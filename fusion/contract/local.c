@@ -2,7 +2,7 @@
    small model: multiply-adds beside the reads of local memory, what passes from the caches, whole turns of the units. Nothing is emitted. */
 #include "fusion/contract_local.h"
 
-enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, RESIDENT = 512, MOST_PARTS = 16, STEPS_A_PART = 4 };
+enum { LEAST = 8, LEAST_TERMS = 8, WARPS_THAT_HIDE = 256, RESIDENT = 512, MOST_PARTS = 16, STEPS_A_PART = 4, MANY_STEPS = 9 };
 
 // clang-format off
 static const local_shape shapes[] = {
@@ -172,13 +172,31 @@ typedef struct local_need {
   double rows, columns, batch, terms, bytes; /* hints; bytes: of an element of either operand, the mean */
 } local_need;
 
+uint32_t contract_stage_panel(const contract_local *l) {
+  uint32_t i = l->fragments && fusion_runs_on_cuda(l->t->c->options) ? 0 : l->panel_count;
+  while (i < l->panel_count && (uint64_t)l->buffers * l->panel[i].size * ir_dtypes[contract_panel_base(l)].bytes < contract_stage_bytes(l))
+    i++;
+  return i;
+}
+
+static uint64_t own_stage(const contract_local *l) { return contract_stage_panel(l) < l->panel_count ? 0 : contract_stage_bytes(l); }
+
+/* Bytes that a group may take, of a unit that keeps a little of what it has for each. */
+static uint64_t room_of(const contract_local *l) {
+  enum { KEPT = 1024 };
+  const uint64_t most = fusion_most_local(l->t->c->options), share = l->beside > 1 ? (most + KEPT) / l->beside - KEPT : most;
+  const uint64_t usual = cost_local_room(l->t->c->options->profile);
+  return share > usual ? share : usual;
+}
+
 uint32_t contract_local_buffers(const contract_local *l) {
   enum { MOST = 3 };
+  const int64_t steps = schedule_hint(l->t->c->graph->pool, l->terms.extent) / l->step;
+  const uint64_t most = l->fragments && steps > MANY_STEPS ? MOST + 1 : MOST;
   uint64_t each = 0;
   for (uint32_t i = 0; i < l->panel_count; i++) each += l->panel[i].size;
-  return MOST * each * ir_dtypes[contract_panel_base(l)].bytes + contract_stage_bytes(l) <= fusion_most_local(l->t->c->options)
-             ? MOST
-             : l->buffers;
+  const uint64_t fit = (room_of(l) - own_stage(l)) / (each * ir_dtypes[contract_panel_base(l)].bytes);
+  return (uint32_t)(fit > most ? most : fit > l->buffers ? fit : l->buffers);
 }
 
 /* Cycles of all the device for one term of each of the parts. */
@@ -257,6 +275,7 @@ static bool pick_shape(contract_local *l) {
 
 // clang-format off
 static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp_shapes[] = {
+    {{128, 256, 0, 0}, 64, 64}, {{256, 128, 0, 0}, 64, 64},
     {{128, 128, 0, 0}, 64, 64}, {{128, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 64, 32}, {{64, 128, 0, 0}, 32, 64}, {{128, 64, 0, 0}, 32, 32},
     {{64, 128, 0, 0}, 32, 32}, {{64, 64, 0, 0}, 32, 32}, {{32, 64, 0, 0}, 16, 32}, {{32, 32, 0, 0}, 16, 16},
 };
@@ -264,17 +283,43 @@ static const struct { local_shape shape; uint8_t warp_rows, warp_columns; } warp
 
 static uint32_t most_cells(const contract_local *l) { return fusion_runs_on_cuda(l->t->c->options) ? MMA_MOST : MMA_MOST / 2; }
 
+/* What the elements of an operand are before they are widened, which is exact. */
+static uint32_t narrow_node(const contract_local *l, uint32_t node) {
+  const ir_graph *g = l->t->c->graph;
+  while (fusion_group_has(l->t->group, node) && fusion_only_moves(g, node)) node = ir_arg(g, node, 0);
+  const bool widened = fusion_group_has(l->t->group, node) && ir_at(g, node)->op == IR_OP_cast;
+  return widened ? ir_arg(g, node, 0) : node;
+}
+
+static uint8_t narrow_type(const contract_local *l, uint32_t node) { return ir_at(l->t->c->graph, narrow_node(l, node))->type.dtype; }
+
+/* Will the panel be copied? Where its elements are memory's as they lie there, or zeros. */
+static bool may_copy(const contract_local *l, const local_panel *p) {
+  return emit_can_copy(l->t->c->options, kir_t(l->element, (uint8_t)p->unit)) && !fusion_group_has(l->t->group, narrow_node(l, p->node));
+}
+
 /* Registers of an item: of its fragments, and of what it fetches, if that cannot be copied. */
 static uint32_t fragment_words(const contract_local *l) {
   uint32_t words = 8 * l->cells;
   for (uint32_t i = 0; i < l->panel_count; i++) {
     const uint32_t bytes = l->panel[i].unit * ir_dtypes[l->element].bytes;
-    words += l->panel[i].count * (bytes < 4 ? 1 : bytes / 4);
+    if (!may_copy(l, &l->panel[i])) words += l->panel[i].count * (bytes < 4 ? 1 : bytes / 4);
   }
   return words;
 }
 
-static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
+static double turns_of(const contract_local *l, const local_need *n, double parts) {
+  const double tiles = ceil(n->rows / l->shape.rows) * ceil(n->columns / l->shape.columns) * n->batch * parts;
+  return ceil(tiles / l->t->c->options->profile->units);
+}
+
+/* Groups that a unit has at hand at once. */
+static double beside_of(const contract_local *l, double turns) {
+  const uint32_t items = l->cells < MMA_MOST ? RESIDENT : RESIDENT / 2, groups = items > l->items ? items / l->items : 1;
+  return turns < groups ? turns : groups;
+}
+
+static bool fits_step(contract_local *l, uint32_t number, uint32_t step, const local_need *need) {
   enum { MOST_WORDS = 176 }; /* of 255, beside the operands' fragments and addresses */
   const cost_profile *p = l->t->c->options->profile;
   const local_shape *s = &warp_shapes[number].shape;
@@ -288,28 +333,42 @@ static bool fits_step(contract_local *l, uint32_t number, uint32_t step) {
   l->step = step;
   l->items = items;
   l->warp_rows = side[0], l->warp_columns = side[1];
-  return elements * ir_dtypes[l->element].bytes + contract_stage_bytes(l) <=
-         fusion_most_local(l->t->c->options); /* with results on their way out */
+  l->beside = (uint32_t)beside_of(l, turns_of(l, need, 1));
+  return elements * ir_dtypes[l->element].bytes + own_stage(l) <= fusion_most_local(l->t->c->options);
 }
 
-/* Up to 64 bytes of a row a step. */
-static bool fits_fragments(contract_local *l, uint32_t number) {
+/* A line of a row a step, where panels are copied, two steps ahead at least; of many terms that are whole steps, and of one tap. */
+static bool fits_line(contract_local *l, uint32_t number, const local_need *need) {
+  enum { LINE = 128, LEAST_BUFFERS = 3 };
+  const expr_pool *x = l->t->c->graph->pool;
+  const uint32_t step = LINE / ir_dtypes[l->element].bytes;
+  for (uint32_t i = 0; i < l->panel_count; i++)
+    if (!may_copy(l, &l->panel[i])) return false;
+  return expr_multiple_of(x, l->terms.dims[l->terms.count - 1]) % step == 0 && fits_step(l, number, step, need) &&
+         contract_local_buffers(l) >= LEAST_BUFFERS && need->terms > MANY_STEPS * step;
+}
+
+/* Else up to 64 bytes of a row. */
+static bool fits_fragments(contract_local *l, uint32_t number, const local_need *need) {
+  if (fits_line(l, number, need)) return true;
   for (uint32_t step = 64 / ir_dtypes[l->element].bytes; step >= l->units.size.k; step /= 2)
-    if (step % l->units.size.k == 0 && fits_step(l, number, step)) return true;
+    if (step % l->units.size.k == 0 && fits_step(l, number, step, need)) return true;
   return false;
 }
 
 /* Cycles of all the device for one term of each of the parts, of the shape at hand: what a unit multiplies, or what passes between its
-   registers and local memory, and its waits for the group, which other groups hide; or what all of them fetch. */
+   registers and local memory, and its waits for the group, which other groups hide, and for what is on its way; or what all of them fetch. */
 static double fragment_cycles(const contract_local *l, const local_need *n, double parts) {
+  enum { LATENCY = 400 }; /* half of that of a cache which all units read: the half that nothing else hides */
   const cost_profile *p = l->t->c->options->profile;
   const double bytes = ir_dtypes[l->element].bytes, sets = l->t->set.count, rows = l->shape.rows, columns = l->shape.columns * sets;
-  const double tiles = ceil(n->rows / rows) * ceil(n->columns / l->shape.columns) * n->batch * parts, turns = ceil(tiles / p->units);
+  const double tiles = ceil(n->rows / rows) * ceil(n->columns / l->shape.columns) * n->batch * parts, turns = turns_of(l, n, parts);
   const double warps = l->items / l->units.lanes, moved = tiles * (rows + columns) * bytes / (p->cache_gbs / p->ghz);
   const double work = rows * columns * bytes / p->mma_per_cycle,
                local = (warps * (l->warp_rows + l->warp_columns * sets) + rows + columns) * bytes * p->units * p->ghz / p->l1_gbs;
-  const double beside = turns < RESIDENT / l->items ? turns : RESIDENT / l->items;
-  const double own = turns * ((work > local ? work : local) + p->barrier_ns * p->ghz / (l->step * beside));
+  const double beside = beside_of(l, turns) * l->step;
+  const double waits = may_copy(l, &l->panel[0]) ? LATENCY / (beside * (contract_local_buffers(l) - 1)) : 0;
+  const double own = turns * (fmax(work, local) + waits + p->barrier_ns * p->ghz / beside);
   return own > moved ? own : moved;
 }
 
@@ -321,14 +380,6 @@ static void widen_panels(contract_local *l) {
     const local_axis *axis = p->by_rows ? &l->terms : p->columns ? &l->columns : &l->rows;
     if (p->unit == LOCAL_VECTOR && takes_vectors(l->t, p, axis, unit)) p->unit = unit;
   }
-}
-
-/* What the elements of an operand are before they are widened, which is exact. */
-static uint8_t narrow_type(const contract_local *l, uint32_t node) {
-  const ir_graph *g = l->t->c->graph;
-  while (fusion_group_has(l->t->group, node) && fusion_only_moves(g, node)) node = ir_arg(g, node, 0);
-  const bool widened = fusion_group_has(l->t->group, node) && ir_at(g, node)->op == IR_OP_cast;
-  return ir_at(g, widened ? ir_arg(g, node, 0) : node)->type.dtype;
 }
 
 /* Sums of 16-bit floats in f32, in any order, or of bytes in i32, which have no order; has_units has a row for each of these types. */
@@ -364,7 +415,7 @@ static bool pick_fragments(contract_local *l) {
   l->fragments = true;
   widen_panels(l);
   for (uint32_t i = 0; i < IR_COUNT(warp_shapes); i++) {
-    if (!fits_fragments(l, i)) continue;
+    if (!fits_fragments(l, i, &need)) continue;
     for (uint32_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
       const double ns = takes_parts(l, l->step, parts) ? time_of(l, &need, parts, fragment_cycles(l, &need, parts)) : INFINITY;
       if (ns >= least) continue;
@@ -373,7 +424,7 @@ static bool pick_fragments(contract_local *l) {
       l->parts = parts;
     }
   }
-  l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best);
+  l->fragments = best < IR_COUNT(warp_shapes) && fits_fragments(l, best, &need);
   for (uint32_t i = 0; i < l->panel_count && !l->fragments; i++)
     if (l->panel[i].unit > 1) l->panel[i].unit = LOCAL_VECTOR;
   return l->fragments;

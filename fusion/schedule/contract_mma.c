@@ -40,7 +40,12 @@ static uint32_t declare_stage(contract_local *l) {
   emit *e = l->t->e;
   kir_memory m = {
       .name = "stage", .space = KIR_LOCAL, .access = KIR_READ | KIR_WRITE, .rank = 1, .align = 64, .type = kir_t(l->t->type.base, 1)};
+  const uint32_t under = contract_stage_panel(l);
   m.dims[0] = contract_stage_bytes(l) / 4;
+  if (under < l->panel_count) {
+    m.overlay = l->panel[under].memory + 1;
+    kir_barrier(e->k, KIR_SYNC_LOCAL);
+  }
   return kir_memory_add(e->k, &m);
 }
 
@@ -52,13 +57,15 @@ static ir_expr stage_row(expr_pool *x, ir_expr number, uint32_t rows) {
   return expr_add(x, expr_sub(x, number, within), turned);
 }
 
-/* Fragment by fragment: items side by side hold a whole row of it, which of 16-bit results is a sector too, and go down its rows. */
+/* As many fragments beside each other as the stage holds: items side by side hold a whole row of them, which of 16-bit results is a sector of one fragment
+   and a line of four, and go down its rows. */
 void contract_mma_store(contract_local *l, const uint32_t *acc) {
   emit *e = l->t->e;
   expr_pool *x = e->x;
   const uint32_t stage = declare_stage(l), rows = l->warp_rows / l->units.size.m, columns = l->warp_columns / l->units.size.n,
                  ld = contract_mma_stage(l);
-  const uint32_t across = l->units.size.n / LOCAL_VECTOR,
+  const uint32_t together = contract_stage_columns(l) / l->units.size.n;
+  const uint32_t across = contract_stage_columns(l) / LOCAL_VECTOR,
                  down = l->units.lanes / across; /* items beside each other in a row, and rows at once */
   const uint32_t passes = l->units.size.m / down;
   const ir_expr own = expr_mul(x, l->warp, l->units.size.m * ld), at = expr_mod(x, l->item, l->units.lanes);
@@ -67,10 +74,11 @@ void contract_mma_store(contract_local *l, const uint32_t *acc) {
   const uint32_t lane_var = e->lane_var;
   emit_scalar_lanes(e);
   for (uint32_t i = 0; i < rows; i++)
-    for (uint32_t j = 0; j < columns; j++) {
+    for (uint32_t j = 0; j < columns; j += together) {
       uint32_t parts[MMA_MOST][CONTRACT_SET_MAX];
       for (uint32_t s = 0; s < l->t->set.count; s++) {
-        fragment_store(e, stage, own, ld, acc[(s * rows + i) * columns + j]);
+        for (uint32_t f = 0; f < together; f++)
+          fragment_store(e, stage, expr_add(x, own, (ir_expr)(f * l->units.size.n)), ld, acc[(s * rows + i) * columns + j + f]);
         fragment_barrier(e);
         for (uint32_t p = 0; p < passes; p++) {
           const ir_expr place = expr_add(x, expr_add(x, own, expr_mul(x, expr_add(x, row, (ir_expr)(p * down)), ld)), part);
