@@ -3,7 +3,8 @@
    weights come back as two elements each, the leading bits and what they leave: one alone would be rounded before it is divided by its
    row's sum, by up to twice what the graph's cast behind the division allows. Results stay in fragments, in f32, whose rows follow the
    extremum as it moves; behind the last tile they leave by the scores' room. Where it is known which lane holds what, nothing goes through
-   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of. */
+   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of; and a subgroup
+   may have two fragments of queries on each other (`tall`), which each of keys and values multiplies: local memory, not the units, is what holds one up. */
 #include "fusion/schedule/attention_local.h"
 
 enum { MOST_CELLS = ATTEND_MOST_CELLS, BLOCK = 8 /* columns of a fragment in which a lane has two neighbours of a row */ };
