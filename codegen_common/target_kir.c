@@ -3,7 +3,7 @@
 
 // clang-format off
 const kir_caps kir_text_caps = {.target = "interp", .max_lanes = 16, .vector_memory = 128, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true,
-                                .int8_storage = true, .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true,
+                                .int8_storage = true, .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exp2 = true,
                                 .keeps_math = true, .subgroups = true, .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .prefetch = true,
                                 .stream = true, .texel = true, .images = true, .async_copy = true, .mma = KIR_MMA_ALL(KIR_MMA_ANY), .fragment_lanes = true, .atomics_f32 = true, .oob_zero = true,
                                 .shuffle = true, .hred = true, .wrap = true, .divmod = true, .minmax_nan = true, .ix = true, .fill = true,

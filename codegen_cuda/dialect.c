@@ -6,7 +6,7 @@
 
 // clang-format off
 const kir_caps cuda_caps = {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
-                            .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true,
+                            .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .exp2 = true, .subgroups = true,
                             .subgroup_arithmetic = true, .exact_div = true, .exact_sqrt = true, .minmax_nan = true, .stream = true, .atomics_f32 = true, .pack2 = true, .dot4 = true, .mma = {KIR_MMA_TENSOR_CORES}, .fragment_lanes = true, .async_copy = true,
                             .subgroup_size = 32, .narrow_local = true, .push_bytes = 2048};
 // clang-format on
@@ -44,6 +44,7 @@ static const ctext_cell cells[] = {
     CT_CELL(abs, CT_BIT(F32), "fabsf($0)"),
     CT_CELL(fma, CT_BIT(F32), "fmaf($0, $1, $2)"),
     CT_CELL(fma, CT_BIT(F64), "fma($0, $1, $2)"),
+    CT_CELL(exp2, CT_BIT(F32), "exp2f($0)"),
     CT_CELL(div, CT_BIT(F32), "__fdiv_rn($0, $1)"),
     CT_CELL(rem, CT_BIT(F32), "fmodf($0, $1)"),
     CT_CELL(sqrt, CT_BIT(F32), "__fsqrt_rn($0)"),

@@ -37,7 +37,7 @@ static const key_info keys[] = {
     FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U8, subgroup_asked, ""), FIELD(KEY_U32, offset_align, "B"),
     CAP(KEY_U8, max_lanes), CAP(KEY_U8, vector_memory), CAP(KEY_U8, subgroup_size), CAP(KEY_U8, permute), CAP(KEY_U32, push_bytes),
     CAP(KEY_BOOL, f16_arithmetic), CAP(KEY_BOOL, f16_storage), CAP(KEY_BOOL, bf16_storage), CAP(KEY_BOOL, int8_storage), CAP(KEY_BOOL, int16_storage),
-    CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),
+    CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, exp2), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),
     CAP(KEY_BOOL, subgroup_arithmetic), CAP(KEY_BOOL, exact_div), CAP(KEY_BOOL, exact_sqrt), CAP(KEY_BOOL, prefetch), CAP(KEY_BOOL, stream),
     CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
     CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),

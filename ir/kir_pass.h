@@ -31,6 +31,7 @@ typedef struct kir_caps {
   bool f16_arithmetic, f16_storage, bf16_storage, int8_storage, int16_storage, int64, f64;
   bool fma_fused;  /* `fma` rounds once: what is exact by that may use it */
   bool fma_fast;   /* `fma` is one operation, rounded once or twice: DEFAULT and FAST form it; else, if not fused, it becomes mul + add */
+  bool exp2;       /* `exp2` that may err by KIR_OWN_EXP2 ULP is printed, an operation of the device; else all of them are expanded */
   bool keeps_math; /* built-in transcendental functions are kept (interp only) */
   bool subgroups, subgroup_arithmetic;
   bool exact_div, exact_sqrt; /* correctly rounded; else div/sqrt with ulp < 2.5 get a correction step */
@@ -116,6 +117,10 @@ uint32_t kir_local_bytes(const kir_kernel *);
 /* Legaliser of one transcendental instruction: emits its expansion with operand values a, b already in `out`; returns the value. The argument
    lies in dom_lo..dom_hi, or may be NaN beside where KIR_HAS_DOM is not set. ir/math/math.c */
 uint32_t kir_math_expand(kir_kernel *out, const kir_inst *, uint32_t a, uint32_t b, const kir_caps *);
+enum {
+  KIR_OWN_EXP2 = 4,  /* ULP by which a device's own exp2 may err; results below 2^-126 may be 0 */
+  KIR_OWN_EXP = 112, /* and an exp by way of it: its argument times log2 e is rounded, which is |x| 2^-24 of the result for |x| up to 104 */
+};
 float kir_math_max_ulp(kir_op); /* measured maximum of our expansion */
 /* The product that a kernel's `needs` names, as "mma.f16.f32.16x16x16": the KIR_MMA_ type of its operands and the size; false: it names none.
    ir/kir/mma.c */

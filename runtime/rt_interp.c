@@ -62,6 +62,7 @@ static void interp_profile(cost_profile *profile) {
                          .f64 = true,
                          .fma_fused = true,
                          .fma_fast = true,
+                         .exp2 = true,
                          .subgroups = true,
                          .subgroup_arithmetic = true,
                          .exact_div = true,

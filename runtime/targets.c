@@ -40,6 +40,7 @@ static const size_t flags[] = {
     FLAG(oob_zero),       FLAG(shuffle),     FLAG(hred),         FLAG(wrap),
     FLAG(divmod),         FLAG(minmax_nan),  FLAG(ix),           FLAG(fill),
     FLAG(lanes_memory),   FLAG(pack2),       FLAG(dot4),         FLAG(fragment_lanes),
+    FLAG(exp2),
 };
 #undef FLAG
 

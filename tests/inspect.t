@@ -205,6 +205,17 @@ cmp_ok($behind->{mix}{copy}, '>=', 20, 'stem_f16 on h100: 40 channels are whole 
 my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};
 cmp_ok($attends->{barriers}, '<=', 2 * 8, 'attention_f16 on h100: two barriers a tile of 64 keys');
 cmp_ok($attends->{mix}{local}, '<=', 8 + 8 * (16 + 20 + 16), 'attention_f16 on h100: weights never leave the lanes that make them');
+# where groups of 128 queries are enough for the device, a subgroup has two fragments of their rows: what it fetches of keys and values multiplies both
+put('few.profile', "base = h100\nname = few\nunits = 2\n");
+put('few-interp.profile', "base = h100\nname = few\nunits = 2\ntarget = interp\n");
+put('tall.snt', "graph \@attention(%q: f16[2,256,64], %k: f16[2,200,64], %v: f16[2,200,64]) {\n  %y = attention %q, %k, %v, causal\n  return y=%y\n}\n");
+my ($tall, $low) = map { inspect("$dir/tall.snt --profile $_")->[0] } "$dir/few.profile", 'h100';
+ok($tall->{groups} == 4 && $low->{groups} == 8, 'tall attention: 128 queries a group') or diag(encode_json([$tall, $low]));
+cmp_ok($tall->{mix}{local}, '<', 1.4 * $low->{mix}{local}, 'tall attention: twice the queries, hardly more of local memory');
+for my $device ("interp --profile $dir/few-interp.profile", "cuda-text --profile $dir/few.profile") {
+  ($code, $said) = says("$sinter run $dir/tall.snt --device $device --check --quiet");
+  is($code, 0, "tall attention: right on $device") or diag($said);
+}
 # what conflicts and strides cost is seen: a transpose without a tile reads a sector an item
 my $strided = inspect('tests/inspect/strided.snt --profile h100 --unfused');
 ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors than the fewest') or diag(encode_json($strided));

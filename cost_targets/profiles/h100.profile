@@ -19,6 +19,7 @@ max_scalar_bytes = 128 B       # as the other targets
 max_grid = 65535               # y and z of a CUDA grid
 caps.fma_fused = 1
 caps.fma_fast = 1
+caps.exp2 = 1                  # exp2f: 2 ULP (CUDA C++ Programming Guide)
 caps.nan_unsafe = 0
 caps.exact_div = 1
 caps.exact_sqrt = 1

@@ -42,21 +42,22 @@ static bool may_round_differently(const emit *e, uint32_t node) {
   return ir_at(e->g, node)->type.dtype == SNT_F32 && (mode == SNT_NUMERICS_DEFAULT || mode == SNT_NUMERICS_FAST);
 }
 
-uint32_t emit_of_negative(kir_kernel *k, uint32_t value) {
+uint32_t emit_of_negative(kir_kernel *k, uint32_t value, float ulp) {
   if (k->failed || !value) return value;
   kir_inst *in = kir_at(k, value);
   if (in->op != KIR_exp && in->op != KIR_exp2) return value;
   in->flags |= KIR_HAS_DOM;
   in->dom_lo = -INFINITY;
   in->dom_hi = 0;
-  in->ulp = ir_ops[IR_OP_exp].max_ulp; /* results below 2^-126 may be 0 */
+  in->ulp = ulp; /* results below 2^-126 may be 0 */
   return value;
 }
 
 uint32_t emit_known_pointwise(emit *e, uint32_t node, const uint32_t *args) {
   const ir_op op = (ir_op)ir_at(e->g, node)->op;
   if (!may_round_differently(e, node)) return 0;
-  if (op == IR_OP_exp && maximum_taken_off(e->g, ir_arg(e->g, node, 0))) return emit_of_negative(e->k, kir_1(e->k, KIR_exp, args[0]));
+  if (op == IR_OP_exp && maximum_taken_off(e->g, ir_arg(e->g, node, 0)))
+    return emit_of_negative(e->k, kir_1(e->k, KIR_exp, args[0]), ir_ops[op].max_ulp);
   float reciprocal;
   if (op == IR_OP_div && has_reciprocal(e->g, ir_arg(e->g, node, 1), &reciprocal))
     return kir_2(e->k, KIR_mul, args[0], kir_const_like(e->k, args[0], (double)reciprocal));

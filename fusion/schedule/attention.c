@@ -26,6 +26,7 @@ attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
 }
 
 snt_result attend_begin(attend *t, const char *name) {
+  t->ulp = ir_ops[IR_OP_exp].max_ulp;
   t->e = emit_begin(t->c, t->group, name);
   return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
 }
@@ -210,7 +211,7 @@ static uint32_t exp_of(attend *t, uint32_t exp, uint32_t argument) {
   t->key = expr_var_add(e->x, "none", 0, t->a->keys, 1);
   remember_references(t);
   attend_remember(t, t->a->argument, argument);
-  const uint32_t value = emit_of_negative(t->e->k, attend_value(t, t->a->exps[exp].node));
+  const uint32_t value = emit_of_negative(t->e->k, attend_value(t, t->a->exps[exp].node), t->ulp);
   t->key = kept;
   return value;
 }
@@ -221,7 +222,7 @@ uint32_t attend_weigh(attend *t, uint32_t kept, uint32_t *terms) {
   const ir_graph *g = t->e->g;
   remember_references(t);
   attend_remember(t, attend_kept(t), kept);
-  for (uint32_t i = 0; i < t->a->exp_count; i++) (void)emit_of_negative(t->e->k, attend_value(t, t->a->exps[i].node));
+  for (uint32_t i = 0; i < t->a->exp_count; i++) (void)emit_of_negative(t->e->k, attend_value(t, t->a->exps[i].node), t->ulp);
   for (uint32_t i = 0; i < t->a->sum_count; i++) terms[i] = attend_value(t, ir_arg(g, t->a->sums[i], 0));
   return attend_value(t, ir_arg(g, t->a->values, t->a->weights));
 }

@@ -19,12 +19,13 @@ enum {
 enum {
   MOST_KEYS = ATTEND_MOST_KEYS,
   MOST_CELLS = CELL_ROWS * MOST_KEYS / ACROSS,
-  MOST_STATE = ATTEND_MOST_VECTORS + ATTEND_HALVES * (1 + ATTENTION_REDUCES)
+  MOST_STATE = ATTEND_MOST_VECTORS + ATTEND_MOST_HALVES * (1 + ATTENTION_REDUCES)
 };
 
 /* Values of one item: of the queries and quarter that it weighs for, and of the rows and columns of the result that it adds up. */
 typedef struct state {
-  uint32_t extremum[ATTEND_HALVES], sums[ATTEND_HALVES][ATTENTION_REDUCES], results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
+  uint32_t extremum[ATTEND_MOST_HALVES], sums[ATTEND_MOST_HALVES][ATTENTION_REDUCES],
+      results[ATTEND_MOST_VECTORS]; /* vectors, or fragments */
 } state;
 
 static ir_expr own_part(const local_tile *s) { return expr_mod(s->t->e->x, s->item, s->share); }
@@ -32,7 +33,7 @@ static ir_expr own_query(const local_tile *s) {
   expr_pool *x = s->t->e->x;
   if (!s->in_lanes) return expr_div(x, s->item, s->share);
   const ir_expr row = expr_div(x, expr_mod(x, s->item, s->units.lanes), s->share), apart = s->units.size.m / ATTEND_HALVES;
-  return expr_add(x, expr_mul(x, s->warp, s->units.size.m), expr_add(x, row, expr_int(x, s->half * apart)));
+  return expr_add(x, expr_mul(x, s->warp, expr_int(x, s->tall * s->units.size.m)), expr_add(x, row, expr_int(x, s->half * apart)));
 }
 
 /* ---- panels ---- */
@@ -138,7 +139,7 @@ static uint32_t keep_scores(local_tile *s, const uint32_t *acc, uint32_t *kept) 
   attend_set_query(s, own_query(s));
   for (uint32_t v = 0; v < s->keys / s->vector / s->share; v++) {
     const ir_expr at = open_keys(s, v);
-    kept[v] = s->in_lanes ? attend_mma_pair(s, acc, v)
+    kept[v] = s->in_lanes ? attend_mma_pair(s, acc, s->keys / s->units.size.n, v)
                           : attend_load(t, &s->scores, attend_cell(s, own_query(s), attend_scores_pitch(s), at));
     attend_remember(t, t->a->scores, kept[v]);
     if (attend_kept(t) != t->a->scores) kept[v] = attend_f32(t, attend_value(t, attend_kept(t)));
@@ -386,6 +387,12 @@ static void do_tiles(local_tile *s, const tile_pass *p, state *now) {
   close_loop(s, &b, &inside, now);
 }
 
+static void hold_queries(local_tile *s) {
+  if (!s->holds) return;
+  attend_arrive(s);
+  attend_mma_hold(s);
+}
+
 static void do_passes(local_tile *s, state *now) {
   emit *e = s->t->e;
   const attend_block any = {s->row, 0, s->queries, s->keys};
@@ -393,9 +400,11 @@ static void do_passes(local_tile *s, state *now) {
   if (s->t->a->keys == (ir_expr)s->keys || !attend_all_masked(s->t, &any, &low)) {
     s->ahead = s->copied[ATTEND_KEYS];
     if (s->ahead) attend_fill_panel(s, ATTEND_KEYS);
+    hold_queries(s);
     do_tiles(s, &(tile_pass){0}, now);
     return;
   }
+  hold_queries(s);
   state_loop pass;
   state inside;
   open_loop(s, &pass, (emit_loop_info){.name = "pass", .lo = 0, .hi = 2, .step = 1, .flags = KIR_LOOP_ROLLED}, now, &inside);
@@ -448,7 +457,7 @@ static void store_results(local_tile *s, const state *now) {
                             : kir_1(e->k, KIR_hred_add, load_parts(s, &s->sums[k], result_row(s, i)));
     const uint32_t scale = attend_finish(t, extremum, sums);
     for (uint32_t v = 0; v < s->vectors; v++) {
-      const uint32_t value = s->in_lanes ? attend_mma_pair(s, now->results, v) : now->results[i * s->vectors + v];
+      const uint32_t value = s->in_lanes ? attend_mma_pair(s, now->results, s->cells / s->tall, v) : now->results[i * s->vectors + v];
       store_vector(s, attend_result_column(s, v), attend_scaled(t, scale, value));
     }
   }
@@ -505,6 +514,8 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
   SNT_TRY(attend_begin(t, "attention"));
   emit *e = t->e;
   if (!attend_pick_shape(&s)) e->failed = true;
+  if (s.fragments)
+    t->ulp = KIR_OWN_EXP; /* the graph rounds weights to 16 bits behind it, by sixteen times as much at least; their two parts are exact */
   int64_t keys;
   s.even = expr_is_const(e->x, t->a->keys, &keys) && keys % s.keys == 0;
   place_rows(&s);
@@ -514,7 +525,7 @@ snt_result attend_build_local(attend *t, uint32_t choice, uint32_t guard_count, 
     now.extremum[h] = attend_start(t, 1);
     for (uint32_t i = 0; i < t->a->sum_count; i++) now.sums[h][i] = kir_const_float(e->k, kir_t(SNT_F32, 1), 0);
   }
-  s.cells = s.fragments ? (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
+  s.cells = s.fragments ? s.tall * (uint32_t)s.depth / s.units.size.n : result_rows(&s) * s.vectors;
   for (uint32_t i = 0; i < s.cells; i++)
     now.results[i] = !s.fragments ? kir_const_float(e->k, kir_t(SNT_F32, VECTOR), 0) : i ? now.results[0] : fragment_zero(e, "o", SNT_F32);
   for (uint32_t i = 0; i < ATTEND_OPERANDS; i++) s.copied[i] = attend_is_copied(&s, (attend_operand)i);

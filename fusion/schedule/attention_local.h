@@ -14,6 +14,8 @@ enum {
   ATTEND_MOST_WIDTH = 256,
   ATTEND_MOST_VECTORS = 16,
   ATTEND_HALVES = 2, /* rows of a fragment, eight apart, that an item has pairs of in lanes; four items have a row */
+  ATTEND_MOST_TALL = 2,
+  ATTEND_MOST_HALVES = ATTEND_HALVES * ATTEND_MOST_TALL,
   ATTEND_SHARE_STEPS = 2,
   ATTEND_PAIRS = ATTEND_MOST_KEYS / 8,
   ATTEND_MOST_CELLS = 16
@@ -28,11 +30,12 @@ typedef struct local_tile {
   bool fragments;               /* products on matrix units: panels and weights keep elements of 16 bits */
   matrix_units units;
   int32_t element;
-  bool in_lanes;                   /* what lanes hold of fragments is known: scores are weighed, and results leave, where they are */
-  uint32_t queries, share;         /* of a tile; items that weigh the keys of one query, a part each */
-  uint32_t halves, half;           /* queries that an item weighs keys for, a row of its fragments each; the one at hand */
-  uint32_t keys, vector;           /* of a tile; neighbours of them, or of the result, that an item has */
-  uint32_t panels;                 /* 2: keys and values have one each */
+  bool in_lanes;           /* what lanes hold of fragments is known: scores are weighed, and results leave, where they are */
+  uint32_t tall;           /* fragments of rows of a subgroup: each of keys and values that it fetches multiplies so many */
+  uint32_t queries, share; /* of a tile; items that weigh the keys of one query, a part each */
+  uint32_t halves, half;   /* queries that an item weighs keys for, a row of its fragments each, of `tall` fragments; the one at hand */
+  uint32_t keys, vector;   /* of a tile; neighbours of them, or of the result, that an item has */
+  uint32_t panels;         /* 2: keys and values have one each */
   uint32_t columns, rows, vectors; /* of the result's vectors: how many items lie across and down, and how many an item has across */
   uint32_t cells;                  /* what an item keeps of the result: vectors, or its subgroup's fragments */
   /* warp: the item's subgroup; at: where the tile begins; first: its first key; skip: so many of its keys have been counted before */
@@ -40,7 +43,9 @@ typedef struct local_tile {
   bool even;                            /* tiles divide the keys */
   bool copied[ATTEND_OPERANDS], ahead;  /* asynchronously; a tile's keys while the one before multiplies its values */
   uint32_t partner[ATTEND_SHARE_STEPS]; /* lanes with which the item finds what all of its query have, in lanes */
-  uint32_t factor[ATTEND_HALVES], weight[ATTEND_HALVES][ATTEND_PAIRS]; /* and of the tile at hand: corrections, and weights */
+  uint32_t factor[ATTEND_MOST_HALVES], weight[ATTEND_MOST_HALVES][ATTEND_PAIRS]; /* and of the tile at hand: corrections, and weights */
+  uint32_t held[ATTEND_MOST_TALL * ATTEND_MOST_WIDTH / 16];                      /* queries as operands, where registers keep them */
+  bool holds;
   attend_array query, panel, values, scores, weights, most, correction,
       sums[ATTENTION_REDUCES]; /* panel: keys, then values but for `values` */
 } local_tile;
@@ -68,10 +73,12 @@ void attend_fill_panel(local_tile *, attend_operand); /* begins to, where it is 
 void attend_arrive(local_tile *);                     /* what is under way is there, for the whole group */
 
 /* schedule/attention_mma.c */
-bool attend_mma_find(local_tile *);                                       /* units for both products; fills what depends on them */
-void attend_mma_scores(local_tile *, uint32_t *acc);                      /* into the scores' room, where they have one */
-void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight);        /* of the item's query, at `at` of the tile's keys */
-uint32_t attend_mma_pair(local_tile *, const uint32_t *sums, uint32_t v); /* pair v of a row of sums, in lanes: of the half at hand */
+bool attend_mma_find(local_tile *);                                /* units for both products; fills what depends on them */
+void attend_mma_scores(local_tile *, uint32_t *acc);               /* into the scores' room, where they have one */
+void attend_mma_weight(local_tile *, ir_expr at, uint32_t weight); /* of the item's query, at `at` of the tile's keys */
+void attend_mma_hold(local_tile *);                                /* the queries, which have come */
+/* Pair v of a row of sums, of so many fragments, in lanes: of the half at hand. */
+uint32_t attend_mma_pair(local_tile *, const uint32_t *sums, uint32_t across, uint32_t v);
 /* Results are fragments until their end, vectors then. */
 void attend_mma_values(local_tile *, uint32_t *results); /* rows * their corrections + weights * values */
 void attend_mma_end(local_tile *, uint32_t *results);

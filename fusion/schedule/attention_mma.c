@@ -3,7 +3,8 @@
    weights come back as two elements each, the leading bits and what they leave: one alone would be rounded before it is divided by its
    row's sum, by up to twice what the graph's cast behind the division allows. Results stay in fragments, in f32, whose rows follow the
    extremum as it moves; behind the last tile they leave by the scores' room. Where it is known which lane holds what, nothing goes through
-   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of. */
+   local memory but operands: an item has pairs of neighbours of two rows, eight apart, whose scores it weighs and makes an operand of; and a subgroup
+   may have two fragments of queries on each other (`tall`), which each of keys and values multiplies: local memory, not the units, is what holds one up. */
 #include "fusion/schedule/attention_local.h"
 
 enum { MOST_CELLS = ATTEND_MOST_CELLS, BLOCK = 8 /* columns of a fragment in which a lane has two neighbours of a row */ };
@@ -47,10 +48,8 @@ bool attend_mma_find(local_tile *s) {
   if (!a->weight_exp || !is_exp(a, g, weights) || !matrix_units_find(s->t->c, s->element, &s->units)) return false;
   const kir_mma *m = &s->units.size;
   s->in_lanes = s->units.open;
-  s->halves = s->in_lanes ? ATTEND_HALVES : 1;
   s->vector = s->in_lanes ? 2 : ATTEND_VECTOR;
-  s->share = s->units.lanes * s->halves / m->m;
-  s->queries = ATTEND_ITEMS * s->halves / s->share;
+  s->share = s->units.lanes * (s->in_lanes ? ATTEND_HALVES : 1) / m->m;
   const uint32_t least = ATTEND_MOST_KEYS / 2;
   return s->share > 1 && s->share <= MOST_SHARE && ATTEND_ITEMS % s->units.lanes == 0 && least % m->n == 0 && least % m->k == 0 &&
          s->inner % m->k == 0 && s->depth % m->n == 0 && m->n % (s->share * s->vector) == 0 && s->depth / m->n <= MOST_CELLS;
@@ -60,37 +59,38 @@ bool attend_mma_find(local_tile *s) {
 
 /* Where the subgroup's rows begin. */
 static ir_expr own_rows(const local_tile *s, int64_t pitch) {
-  return expr_mul(s->t->e->x, s->warp, expr_int(s->t->e->x, s->units.size.m * pitch));
+  return expr_mul(s->t->e->x, s->warp, expr_int(s->t->e->x, s->tall * s->units.size.m * pitch));
 }
 
-typedef struct product { /* the subgroup's rows of an array, whose `parts` lie one after the other and add up, times the panel */
-  const attend_array *rows;
-  int64_t row, rows_pitch, pitch, terms; /* row: elements of all parts; pitch: the panel's */
-  uint32_t parts, cells;                 /* cells: fragments of the result */
-  bool turned;                           /* the panel's rows are the result's columns, not the terms */
-} product;
+/* Fragment f of the subgroup's queries, from term `term` on. */
+static uint32_t queries_from(local_tile *s, uint32_t f, ir_expr term) {
+  expr_pool *x = s->t->e->x;
+  const int64_t pitch = attend_panel_pitch(s, s->inner);
+  const ir_expr at = expr_add(x, own_rows(s, pitch), expr_add(x, term, expr_int(x, f * s->units.size.m * pitch)));
+  return fragment_load(s->t->e, s->query.memory, FRAGMENT_A, at, (uint32_t)pitch, false);
+}
 
-/* Added to `acc`. */
-static void multiply(local_tile *s, const product *of, uint32_t *acc) {
-  emit *e = s->t->e;
-  expr_pool *x = e->x;
-  const kir_mma *m = &s->units.size;
-  uint32_t carried[MOST_CELLS], a[WEIGHT_PARTS];
-  const emit_loop_info loop = {
-      .name = "f", .hi = expr_int(x, of->terms), .step = m->k, .whole = true, .carry_count = of->cells, .initial = acc, .carried = carried};
-  const ir_expr term = emit_loop(e, &loop);
-  for (uint32_t p = 0; p < of->parts; p++) {
-    const ir_expr at = expr_add(x, own_rows(s, of->row), expr_add(x, term, expr_int(x, p * m->m * of->rows_pitch)));
-    a[p] = fragment_load(e, of->rows->memory, FRAGMENT_A, at, (uint32_t)of->rows_pitch, false);
+void attend_mma_hold(local_tile *s) {
+  const uint32_t terms = (uint32_t)s->inner / s->units.size.k;
+  for (uint32_t i = 0; i < s->tall * terms; i++) s->held[i] = queries_from(s, i / terms, (ir_expr)(i % terms * s->units.size.k));
+}
+
+/* The panel's fragment whose first term is `term` and whose first result is `column`; turned: its rows are the results' columns, not the terms. */
+static uint32_t panel_from(local_tile *s, ir_expr term, ir_expr column, int64_t pitch, bool turned) {
+  expr_pool *x = s->t->e->x;
+  const ir_expr along = turned ? column : term, at = expr_add(x, expr_mul(x, along, expr_int(x, pitch)), turned ? term : column);
+  return fragment_load(s->t->e, s->panel.memory, FRAGMENT_B, at, (uint32_t)pitch, turned);
+}
+
+/* Of the queries, `cells` fragments of scores each, from term `term` on: added to `acc`. */
+static void multiply_keys(local_tile *s, ir_expr term, uint32_t cells, uint32_t *acc) {
+  uint32_t a[ATTEND_MOST_TALL];
+  for (uint32_t f = 0; f < s->tall; f++)
+    a[f] = s->holds ? s->held[(f * (uint32_t)s->inner + (uint32_t)term) / s->units.size.k] : queries_from(s, f, term);
+  for (uint32_t i = 0; i < cells; i++) {
+    const uint32_t b = panel_from(s, term, (ir_expr)(i * s->units.size.n), attend_panel_pitch(s, s->inner), true);
+    for (uint32_t f = 0; f < s->tall; f++) acc[f * cells + i] = fragment_multiply(s->t->e, a[f], b, acc[f * cells + i]);
   }
-  const ir_expr pitch = expr_int(x, of->pitch);
-  for (uint32_t i = 0; i < of->cells; i++) {
-    const ir_expr column = (ir_expr)(i * m->n);
-    const ir_expr at = of->turned ? expr_add(x, expr_mul(x, column, pitch), term) : expr_add(x, expr_mul(x, term, pitch), column);
-    const uint32_t b = fragment_load(e, s->panel.memory, FRAGMENT_B, at, (uint32_t)of->pitch, of->turned);
-    for (uint32_t p = 0; p < of->parts; p++) carried[i] = fragment_multiply(e, a[p], b, carried[i]);
-  }
-  emit_loop_end(e, term, of->cells, carried, acc);
 }
 
 /* Sums into the scores' room, from its first column on. */
@@ -102,17 +102,25 @@ static void put(local_tile *s, uint32_t cells, const uint32_t *acc) {
 }
 
 void attend_mma_scores(local_tile *s, uint32_t *acc) {
-  const int64_t pitch = attend_panel_pitch(s, s->inner);
-  const uint32_t cells = s->keys / s->units.size.n;
-  for (uint32_t i = 0; i < cells; i++) acc[i] = i ? acc[0] : fragment_zero(s->t->e, "s", SNT_F32);
-  multiply(s, &(product){&s->query, pitch, pitch, pitch, s->inner, 1, cells, true}, acc);
-  if (!s->in_lanes) put(s, cells, acc);
+  emit *e = s->t->e;
+  const uint32_t cells = s->keys / s->units.size.n, all = s->tall * cells, step = s->units.size.k;
+  for (uint32_t i = 0; i < all; i++) acc[i] = i ? acc[0] : fragment_zero(e, "s", SNT_F32);
+  for (int64_t term = 0; s->in_lanes && term < s->inner; term += step) multiply_keys(s, (ir_expr)term, cells, acc);
+  if (s->in_lanes) return;
+  uint32_t carried[MOST_CELLS];
+  const emit_loop_info loop = {
+      .name = "f", .hi = expr_int(e->x, s->inner), .step = step, .whole = true, .carry_count = all, .initial = acc, .carried = carried};
+  const ir_expr term = emit_loop(e, &loop);
+  multiply_keys(s, term, cells, carried);
+  emit_loop_end(e, term, all, carried, acc);
+  put(s, cells, acc);
 }
 
-uint32_t attend_mma_pair(local_tile *s, const uint32_t *sums, uint32_t v) {
+uint32_t attend_mma_pair(local_tile *s, const uint32_t *sums, uint32_t across, uint32_t v) {
   emit *e = s->t->e;
-  const uint32_t blocks = s->units.size.n / BLOCK, at = v % blocks * 4 + s->half * 2;
-  const uint32_t pair[2] = {fragment_element(e, sums[v / blocks], at), fragment_element(e, sums[v / blocks], at + 1)};
+  const uint32_t blocks = s->units.size.n / BLOCK, at = v % blocks * 4 + s->half % ATTEND_HALVES * 2;
+  const uint32_t sum = sums[s->half / ATTEND_HALVES * across + v / blocks];
+  const uint32_t pair[2] = {fragment_element(e, sum, at), fragment_element(e, sum, at + 1)};
   return kir_vector(e->k, SNT_F32, 2, pair);
 }
 
@@ -147,51 +155,78 @@ static uint32_t weights_operand(local_tile *s, uint32_t first, uint32_t weight[A
   return fragment_make(s->t->e, s->element, FRAGMENT_A, count, elements);
 }
 
-/* Weights as they lie in the fragments of scores are an operand's elements. */
+/* Both parts of the weights of k keys from `key` on, as they lie in fragment f of the scores. */
+static void own_operands(local_tile *s, uint32_t f, uint32_t key, uint32_t parts[WEIGHT_PARTS]) {
+  emit *e = s->t->e;
+  uint32_t left[ATTEND_HALVES][ATTEND_PAIRS];
+  memcpy(left, s->weight + f * ATTEND_HALVES, sizeof left);
+  for (uint32_t p = 0; p < WEIGHT_PARTS; p++) {
+    uint32_t part[ATTEND_HALVES][ATTEND_PAIRS] = {{0}};
+    for (uint32_t h = 0; h < ATTEND_HALVES; h++)
+      for (uint32_t v = key / BLOCK; v < (key + s->units.size.k) / BLOCK && !e->failed && !e->k->failed; v++) {
+        part[h][v] = p + 1 < WEIGHT_PARTS ? leading(s, left[h][v]) : left[h][v];
+        left[h][v] = kir_2(e->k, KIR_sub, left[h][v], part[h][v]);
+      }
+    parts[p] = weights_operand(s, key, part);
+  }
+}
+
 static void multiply_own(local_tile *s, uint32_t *results) {
   emit *e = s->t->e;
   const kir_mma *m = &s->units.size;
   const int64_t pitch = attend_panel_pitch(s, s->depth);
+  const uint32_t across = s->cells / s->tall;
   for (uint32_t key = 0; key < s->keys; key += m->k) {
-    uint32_t parts[WEIGHT_PARTS], left[ATTEND_HALVES][ATTEND_PAIRS];
-    memcpy(left, s->weight, sizeof left);
-    for (uint32_t p = 0; p < WEIGHT_PARTS; p++) {
-      uint32_t part[ATTEND_HALVES][ATTEND_PAIRS] = {{0}};
-      for (uint32_t h = 0; h < ATTEND_HALVES; h++)
-        for (uint32_t v = key / BLOCK; v < (key + m->k) / BLOCK && !e->failed && !e->k->failed; v++) {
-          part[h][v] = p + 1 < WEIGHT_PARTS ? leading(s, left[h][v]) : left[h][v];
-          left[h][v] = kir_2(e->k, KIR_sub, left[h][v], part[h][v]);
-        }
-      parts[p] = weights_operand(s, key, part);
-    }
-    for (uint32_t i = 0; i < s->cells; i++) {
+    uint32_t parts[ATTEND_MOST_TALL][WEIGHT_PARTS];
+    for (uint32_t f = 0; f < s->tall; f++) own_operands(s, f, key, parts[f]);
+    for (uint32_t i = 0; i < across; i++) {
       const uint32_t b = fragment_load(e, s->values.memory, FRAGMENT_B, expr_int(e->x, key * pitch + i * m->n), (uint32_t)pitch, false);
-      for (uint32_t p = 0; p < WEIGHT_PARTS; p++) results[i] = fragment_multiply(e, parts[p], b, results[i]);
+      for (uint32_t f = 0; f < s->tall; f++)
+        for (uint32_t p = 0; p < WEIGHT_PARTS; p++) results[f * across + i] = fragment_multiply(e, parts[f][p], b, results[f * across + i]);
     }
   }
 }
 
-/* A fragment whose rows are the corrections of their queries. */
-static uint32_t corrections(local_tile *s) {
+/* A fragment whose rows are the corrections of their queries: fragment f of the subgroup's. */
+static uint32_t corrections(local_tile *s, uint32_t f) {
   emit *e = s->t->e;
   if (!s->in_lanes) return fragment_load(e, s->correction.memory, FRAGMENT_C, own_rows(s, 1), 0, true);
   uint32_t elements[UINT8_MAX];
   const uint32_t count = kir_mma_own(s->units.lanes, s->units.size, FRAGMENT_C);
-  for (uint32_t i = 0; i < count; i++) elements[i] = s->factor[i / 2 % 2];
+  for (uint32_t i = 0; i < count; i++) elements[i] = s->factor[f * ATTEND_HALVES + i / 2 % 2];
   return fragment_make(e, SNT_F32, FRAGMENT_C, count, elements);
+}
+
+/* Weights in local memory, whose parts lie one after the other and add up. */
+static void multiply_stored(local_tile *s, uint32_t *results) {
+  emit *e = s->t->e;
+  expr_pool *x = e->x;
+  const kir_mma *m = &s->units.size;
+  const int64_t pitch = attend_weights_pitch(s);
+  uint32_t carried[MOST_CELLS], a[WEIGHT_PARTS];
+  const emit_loop_info loop = {
+      .name = "f", .hi = s->keys, .step = m->k, .whole = true, .carry_count = s->cells, .initial = results, .carried = carried};
+  const ir_expr term = emit_loop(e, &loop);
+  for (uint32_t p = 0; p < WEIGHT_PARTS; p++) {
+    const ir_expr at = expr_add(x, own_rows(s, attend_weights_row(s)), expr_add(x, term, expr_int(x, p * m->m * pitch)));
+    a[p] = fragment_load(e, s->weights.memory, FRAGMENT_A, at, (uint32_t)pitch, false);
+  }
+  for (uint32_t i = 0; i < s->cells; i++) {
+    const uint32_t b = panel_from(s, term, (ir_expr)(i * m->n), attend_panel_pitch(s, s->depth), false);
+    for (uint32_t p = 0; p < WEIGHT_PARTS; p++) carried[i] = fragment_multiply(e, a[p], b, carried[i]);
+  }
+  emit_loop_end(e, term, s->cells, carried, results);
 }
 
 void attend_mma_values(local_tile *s, uint32_t *results) {
   emit *e = s->t->e;
-  const uint32_t factor = corrections(s);
-  for (uint32_t i = 0; i < s->cells; i++) results[i] = kir_2(e->k, KIR_mul, results[i], factor);
-  if (s->in_lanes) {
-    multiply_own(s, results);
-    return;
+  const uint32_t across = s->cells / s->tall;
+  for (uint32_t f = 0; f < s->tall; f++) {
+    const uint32_t factor = corrections(s, f);
+    for (uint32_t i = 0; i < across; i++) results[f * across + i] = kir_2(e->k, KIR_mul, results[f * across + i], factor);
   }
-  const product weighted = {
-      &s->weights, attend_weights_row(s), attend_weights_pitch(s), attend_panel_pitch(s, s->depth), s->keys, WEIGHT_PARTS, s->cells, false};
-  multiply(s, &weighted, results);
+  if (s->in_lanes) multiply_own(s, results);
+  else multiply_stored(s, results);
 }
 
 /* As many columns at a time as there is room for. */

@@ -14,6 +14,7 @@ typedef struct attend {
   ir_expr now[SNT_MAX_RANK]; /* coordinate of each label of the result */
   ir_expr key;               /* and of the key */
   ir_expr group_number, groups;
+  float ulp;          /* by which exps may err */
   uint32_t spare;     /* bindings left for scratch buffers */
   uint32_t reference; /* the (finite) extremum that references stand for */
 } attend;

@@ -116,6 +116,7 @@ kv km_exp_small(km *m, kv x) {
 kv km_exp(km *m, kv x, kv unused) {
   (void)unused;
   kv r;
+  if (m->own_exp2) return km_with_error(m, KIR_exp2, KIR_OWN_EXP2, 1, (kv[]){km_mul(m, x, km_f(m, 0x1.715476p+0))});
   if (simple_range(m, -87, 88) && !m->tables) return km_exp_small(m, km_at_least(m, x, -88));
   const kv above = km_at_least(m, x, -104);
   if (m->has_dom && m->hi <= 72) return exp_down(m, above, m->loose);

@@ -77,6 +77,7 @@ uint32_t kir_math_expand(kir_kernel *out, const kir_inst *inst, uint32_t a, uint
           .same_bits = same_bits,
           .loose = !same_bits && wants_cheap(row, inst, caps, fast),
           .ieee = kir_keeps_nan(caps, out->mode) && !same_bits,
+          .own_exp2 = !same_bits && caps->exp2 && inst->ulp >= KIR_OWN_EXP,
           .may_flush = !same_bits && (fast || inst->ulp >= 2),
           .has_dom = (inst->flags & KIR_HAS_DOM) != 0 && kir_ops[inst->op].args == 1,
           .lo = inst->dom_lo,

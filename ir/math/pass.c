@@ -13,6 +13,9 @@ static bool is_math(const kir_kernel *k, const kir_inst *in, const kir_caps *cap
   case KIR_rcp: return real && same_bits && !caps->exact_div;
   case KIR_sqrt: return real && same_bits && !caps->exact_sqrt;
   case KIR_rsqrt: return same_bits || !caps->keeps_math;
+  case KIR_exp2:
+    if (real && !same_bits && caps->exp2 && in->ulp >= KIR_OWN_EXP2) return false;
+    return same_bits || !caps->keeps_math;
   default: return (kir_ops[in->op].attrs & KA_MATH) && (same_bits || !caps->keeps_math);
   }
 }

@@ -16,6 +16,7 @@ typedef struct km {
   bool repairs;   /* and the device's own division or root is not exact: ir/math/exact.c */
   bool loose;     /* the cheap variant is wanted */
   bool ieee;      /* sums and products give NaN and infinity where they should: no tests for what comes out by itself */
+  bool own_exp2;  /* exp may err by KIR_OWN_EXP, and the device has an exp2 */
   bool may_flush; /* results below 2^-126 may become 0 everywhere */
   bool has_dom;   /* the argument is proven to lie in lo..hi, so it is no NaN either; else it may be NaN beside what lies there */
   float lo, hi;

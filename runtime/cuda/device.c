@@ -73,7 +73,7 @@ static void query_profile(cuda_device *device) {
   for (int axis = 0; axis < 3; axis++) profile->max_grid[axis] = attribute(api, device->id, CU_MAX_GRID_DIM_X + axis);
   kir_caps *caps = &profile->caps;
   caps->target = "cuda", caps->push_bytes = 128;
-  caps->fma_fused = caps->fma_fast = caps->int64 = caps->f64 = caps->exact_div = caps->exact_sqrt = true;
+  caps->fma_fused = caps->fma_fast = caps->exp2 = caps->int64 = caps->f64 = caps->exact_div = caps->exact_sqrt = true;
   caps->f16_storage = caps->int8_storage = caps->int16_storage = caps->subgroups = caps->subgroup_arithmetic = true;
   caps->f16_arithmetic = device->arch >= 53, caps->bf16_storage = true;
   caps->async_copy = caps->fragment_lanes = device->arch >= 80, caps->dot4 = device->arch >= 61;

@@ -21,7 +21,7 @@ static const kir_caps targets[] = {
     {.target = "spirv", .max_lanes = 4, .vector_memory = 16, .subgroups = true, .subgroup_arithmetic = true, .texel = true, .images = true,
      .mma = {{16, 16, 16}}, .oob_zero = true, .shuffle = true, .aligned_vectors = true, .nan_unsafe = true},
     {.target = "words", .max_lanes = 4, .vector_memory = 16, .int8_storage = true, .texel = true, .shuffle = true, .aligned_vectors = true, .nan_unsafe = true},
-    {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
+    {.target = "cuda", .max_lanes = 1, .vector_memory = 16, .exp2 = true, .f16_arithmetic = true, .f16_storage = true, .bf16_storage = true, .int8_storage = true,
      .int16_storage = true, .int64 = true, .f64 = true, .fma_fused = true, .fma_fast = true, .subgroups = true, .subgroup_size = 32, .exact_div = true,
      .exact_sqrt = true, .atomics_f32 = true},
 };
