@@ -425,7 +425,7 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
 /* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
    memory of a row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
 static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
-  enum { LEAST = 16, MOST = 64, TRIPS = 4 };
+  enum { LEAST = 16, MOST = 64, TRIPS = 4, CELL = 12 /* bytes: an extremum and its place */ };
   const expr_pool *x = j->c->graph->pool;
   const cost_profile *p = j->c->options->profile;
   const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
@@ -434,7 +434,10 @@ static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
   if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
       expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes))
     return 1;
-  while (down >= LEAST && (down > wanted || down * beside > p->max_items || down * TRIPS > schedule_hint(x, j->full.dims[axis]))) down /= 2;
+  const double room = (double)cost_local_room(p) / (CELL * j->sweeps * beside * lanes);
+  while (down >= LEAST &&
+         (down > wanted || down > room || down * beside > p->max_items || down * TRIPS > schedule_hint(x, j->full.dims[axis])))
+    down /= 2;
   return down < LEAST ? 1 : down;
 }
 
