@@ -275,7 +275,7 @@ for my $case (['interp', 'interp'], ['cuda-text', 'cuda']) {
   my $one = put("one-$target.profile", "base = h100\nname = one-$target\ntarget = $target\nunits = 1\n");
   for my $model ('tall_f16', 'padded_i8') {
     my ($tile) = @{inspect("tests/inspect/$model.snt --profile $one")};
-    ok($tile->{groups} == 4 && $tile->{items} == 128 && $tile->{mix}{matrix} == 16 * 5, "$model on one unit: four groups of 128 items, sixteen fragments each, five times") or diag(encode_json($tile));
+    ok($tile->{groups} == 2 && $tile->{items} == 256 && $tile->{mix}{matrix} == 16 * 5, "$model on one unit: two groups of 256 items, sixteen fragments each, five times") or diag(encode_json($tile));
     is($tile->{conflicts}, 0, "$model: no conflicts of banks");
     SKIP: {
       skip(lacks($selector), 1) if lacks($selector);
@@ -284,7 +284,7 @@ for my $case (['interp', 'interp'], ['cuda-text', 'cuda']) {
     }
     next if $target eq 'interp';
     says("$sinter compile tests/inspect/$model.snt --target cuda --profile $one -o $dir/one-$model");
-    like(join('', map { slurp($_) } glob "$dir/one-$model/*.cu"), qr/__launch_bounds__\(128, 2\)/, "$model: twice as many registers for half as many subgroups");
+    like(join('', map { slurp($_) } glob "$dir/one-$model/*.cu"), qr/__launch_bounds__\(256, 1\)/, "$model: twice as many registers for half as many subgroups");
   }
 }
 # Strips of four columns read past what there is; where that is not harmless they read the last texel instead, and the interpreter holds them to it.
