@@ -437,7 +437,7 @@ static uint32_t pick_items(const query *s, bool few, bool alone) {
   uint32_t items = few ? (uint32_t)p->row_items : p->local_bytes > 0 ? 64 : 8;
   if (few && items > 32 && p->subgroup_max >= 8 && !alone) items = p->subgroup_max;
   if (items > p->max_items && p->max_items) items = p->max_items;
-  while (few && items > 8 && (double)items * (double)(s->depth + ROW_PAD) * 4 > (double)p->max_local_bytes) items /= 2;
+  while (few && items > 8 && (double)items * (double)(s->depth + ROW_PAD) * 4 > (double)cost_usual_local(p)) items /= 2;
   while (!few && items > 8 && (int64_t)(items / 2) >= schedule_hint(s->t->c->graph->pool, row_extent(s))) items /= 2;
   return items;
 }
