@@ -204,9 +204,10 @@ static void shifted(ctext *c, const ctext_site *site) {
 
 /* Workgroups of so many items that are to be on a unit at once: sixteen subgroups of 32, which leave each item 128 of 65536 registers;
    three quarters of them, or half, where the fragments that a loop carries are 64 registers, or 128, or together with those of a first loop
-   around more than 64; those that lanes take apart inside a loop are beside what it carries. */
+   around more than 64; those that lanes take apart inside a loop are beside what it carries, 96 with
+   them as 128. */
 static uint32_t launch_groups(const kir_kernel *k, uint32_t items) {
-  enum { FEW = 8, MANY = 16, ELEMENTS = 8 };
+  enum { FEW = 8, MANY = 16, MANY_TAKEN = 12, ELEMENTS = 8 };
   uint32_t own = 0, around = 0, most = 0, together = 0, loops = 0, taken = 0;
   for (uint32_t i = 1; *k->needs && i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
@@ -218,7 +219,9 @@ static uint32_t launch_groups(const kir_kernel *k, uint32_t items) {
     most = own > most ? own : most;
     together = around + own > together ? around + own : together;
   }
-  const uint32_t live = most + taken / ELEMENTS, quarters = live >= MANY ? 2 : most >= FEW || live > FEW || together > FEW ? 3 : 4;
+  const uint32_t live = most + taken / ELEMENTS, quarters = most >= MANY || (taken && live >= MANY_TAKEN) ? 2
+                                                            : most >= FEW || live > FEW || together > FEW ? 3
+                                                                                                          : 4;
   return items > 256 ? 1 : (16 / ((items + 31) / 32) * quarters + 3) / 4;
 }
 

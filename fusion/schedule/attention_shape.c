@@ -34,7 +34,7 @@ static bool divide_result(local_tile *s) {
 /* In lanes an item holds its scores beside its results, and the vectors of a tile's values where widths that are no whole sixteen bytes are not copied;
    its queries too, where there is room: so many sums are with four groups a unit, three or two, which leave an item 128 registers, 168 or 255. */
 static bool fits_registers(local_tile *s) {
-  enum { OF_FOUR = 64, OF_THREE = 128, MOST_WORDS = 80, MOST_TALL_WORDS = 192, FETCHED_WORDS = 3 /* a vector and its address */ };
+  enum { OF_FOUR = 64, OF_THREE = 96, MOST_WORDS = 80, MOST_TALL_WORDS = 192, FETCHED_WORDS = 3 /* a vector and its address */ };
   enum { HELD_OF_FOUR = 64, HELD_OF_THREE = 112, HELD_OF_TWO = 160 };
   if (!s->in_lanes) return true;
   const int64_t rows = s->tall * s->units.size.m, lanes = s->units.lanes, copied = 16 / ir_dtypes[s->element].bytes;
