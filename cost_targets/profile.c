@@ -7,44 +7,48 @@
 
 typedef enum { KEY_TEXT, KEY_DOUBLE, KEY_U32, KEY_U64, KEY_U8, KEY_BOOL, KEY_MMA, KEY_SIMD, KEY_READS, KEY_CYCLES } key_kind;
 typedef struct key_info {
-  const char *name;
-  uint8_t kind;
   uint16_t offset, size;
-  const char *unit;
+  uint8_t kind, unit;
 } key_info;
 
-#define FIELD(kind, field, unit) \
-  { #field, kind, (uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), unit }
-#define CAP(kind, field) \
-  { "caps." #field, kind, (uint16_t)offsetof(cost_profile, caps.field), (uint16_t)sizeof(((cost_profile *)0)->caps.field), "" }
-#define MMA(type, row) \
-  { "caps.mma." type, KEY_MMA, (uint16_t)offsetof(cost_profile, caps.mma[row]), (uint16_t)sizeof(kir_mma), "" }
+typedef enum { NONE, BYTES, NS, GBS, GHZ } key_unit;
+static const char units[][5] = {[NONE] = "", [BYTES] = "B", [NS] = "ns", [GBS] = "GB/s", [GHZ] = "GHz"};
+
+/* The keys: their names, and behind those where their values are. */
 // clang-format off
-static const key_info keys[] = {
-    FIELD(KEY_TEXT, name, ""), FIELD(KEY_TEXT, target, ""), FIELD(KEY_SIMD, simd, ""), FIELD(KEY_READS, reads, ""), FIELD(KEY_U8, discrete, ""), FIELD(KEY_U8, plain_runs, ""), FIELD(KEY_U8, run_fetch_lanes, ""), FIELD(KEY_U8, both_sides, ""), FIELD(KEY_U8, item_vectors, ""), FIELD(KEY_U8, hand_texels, ""), FIELD(KEY_U8, rolls_images, ""),
-    FIELD(KEY_DOUBLE, units, ""), FIELD(KEY_DOUBLE, lanes, ""), FIELD(KEY_DOUBLE, registers, ""),
-    FIELD(KEY_DOUBLE, l1_bytes, "B"), FIELD(KEY_DOUBLE, l2_bytes, "B"), FIELD(KEY_DOUBLE, l3_bytes, "B"), FIELD(KEY_DOUBLE, local_bytes, "B"),
-    FIELD(KEY_DOUBLE, group_items, ""), FIELD(KEY_DOUBLE, row_items, ""), FIELD(KEY_DOUBLE, min_groups, ""), FIELD(KEY_DOUBLE, saturate_items, ""),
-    FIELD(KEY_DOUBLE, launch_ns, "ns"), FIELD(KEY_U32, launch_steps, ""), FIELD(KEY_DOUBLE, group_ns, "ns"), FIELD(KEY_DOUBLE, near_ns, "ns"), FIELD(KEY_DOUBLE, wake_ns, "ns"), FIELD(KEY_DOUBLE, least_saving, "ns"),
-    FIELD(KEY_DOUBLE, dram_gbs, "GB/s"), FIELD(KEY_DOUBLE, cache_gbs, "GB/s"), FIELD(KEY_DOUBLE, l2_gbs, "GB/s"), FIELD(KEY_DOUBLE, l1_gbs, "GB/s"), FIELD(KEY_DOUBLE, strided_factor, ""),
-    FIELD(KEY_DOUBLE, stream_store_factor, ""), FIELD(KEY_DOUBLE, hand_store_factor, ""), FIELD(KEY_DOUBLE, stream_threshold, "B"), FIELD(KEY_DOUBLE, overlap, ""), FIELD(KEY_DOUBLE, dot4_steps, ""), FIELD(KEY_DOUBLE, ghz, "GHz"), FIELD(KEY_DOUBLE, fma_per_cycle, ""), FIELD(KEY_DOUBLE, mma_per_cycle, ""), FIELD(KEY_DOUBLE, port_lanes, ""),
-    FIELD(KEY_DOUBLE, op_cycles, ""), FIELD(KEY_DOUBLE, special_cycles, ""), FIELD(KEY_DOUBLE, div_cycles, ""), FIELD(KEY_DOUBLE, table_exp_cycles, ""), FIELD(KEY_DOUBLE, table_tanh_cycles, ""), FIELD(KEY_DOUBLE, table_erf_cycles, ""), FIELD(KEY_DOUBLE, contract_share, ""),
-    FIELD(KEY_DOUBLE, scalar_load_cycles, ""), FIELD(KEY_DOUBLE, vector_load_cycles, ""), FIELD(KEY_DOUBLE, lane_load_cycles, ""), FIELD(KEY_U32, trip_terms, ""), FIELD(KEY_U32, dear_elements, ""),
-    FIELD(KEY_DOUBLE, barrier_ns, "ns"), FIELD(KEY_DOUBLE, spill_cycles, ""),
-    FIELD(KEY_U32, max_bindings, ""), FIELD(KEY_U32, max_scalar_bytes, "B"), FIELD(KEY_U32, max_items, ""), FIELD(KEY_U32, max_trips, ""),
-    {"max_grid", KEY_U32, (uint16_t)offsetof(cost_profile, max_grid), 4, ""},
-    FIELD(KEY_U64, max_local_bytes, "B"), FIELD(KEY_U64, max_buffer_bytes, "B"), FIELD(KEY_U64, max_texels, ""),
-    FIELD(KEY_U32, subgroup_min, ""), FIELD(KEY_U32, subgroup_max, ""), FIELD(KEY_U8, subgroup_asked, ""), FIELD(KEY_U32, offset_align, "B"),
-    CAP(KEY_U8, max_lanes), CAP(KEY_U8, vector_memory), CAP(KEY_U8, subgroup_size), CAP(KEY_U8, permute), CAP(KEY_U32, push_bytes),
-    CAP(KEY_BOOL, f16_arithmetic), CAP(KEY_BOOL, f16_storage), CAP(KEY_BOOL, bf16_storage), CAP(KEY_BOOL, int8_storage), CAP(KEY_BOOL, int16_storage),
-    CAP(KEY_BOOL, int64), CAP(KEY_BOOL, f64), CAP(KEY_BOOL, fma_fused), CAP(KEY_BOOL, fma_fast), CAP(KEY_BOOL, exp2), CAP(KEY_BOOL, keeps_math), CAP(KEY_BOOL, subgroups),
-    CAP(KEY_BOOL, subgroup_arithmetic), CAP(KEY_BOOL, exact_div), CAP(KEY_BOOL, exact_sqrt), CAP(KEY_BOOL, prefetch), CAP(KEY_BOOL, stream),
-    CAP(KEY_BOOL, texel), CAP(KEY_BOOL, images), CAP(KEY_BOOL, async_copy), CAP(KEY_BOOL, atomics_f32), CAP(KEY_BOOL, oob_zero),
-    CAP(KEY_BOOL, shuffle), CAP(KEY_BOOL, hred), CAP(KEY_BOOL, wrap), CAP(KEY_BOOL, divmod), CAP(KEY_BOOL, minmax_nan), CAP(KEY_BOOL, ix), CAP(KEY_BOOL, fill),
-    CAP(KEY_BOOL, lanes_memory), CAP(KEY_BOOL, pack2), CAP(KEY_BOOL, dot4), CAP(KEY_BOOL, aligned_vectors), CAP(KEY_BOOL, nan_unsafe), CAP(KEY_BOOL, flushes), CAP(KEY_BOOL, contracts), CAP(KEY_BOOL, narrow_local), CAP(KEY_BOOL, fragment_lanes), CAP(KEY_BOOL, address),
-    CAP(KEY_U8, float_controls.signed_zero), CAP(KEY_U8, float_controls.denormals), CAP(KEY_U8, float_controls.round_even),
-    MMA("f16", KIR_MMA_F16), MMA("bf16", KIR_MMA_BF16), MMA("i8", KIR_MMA_I8), MMA("u8", KIR_MMA_U8),
-};
+#define KEYS(FIELD, CAP, MMA) \
+    FIELD(KEY_TEXT, name, NONE) FIELD(KEY_TEXT, target, NONE) FIELD(KEY_SIMD, simd, NONE) FIELD(KEY_READS, reads, NONE) FIELD(KEY_U8, discrete, NONE) FIELD(KEY_U8, plain_runs, NONE) FIELD(KEY_U8, run_fetch_lanes, NONE) FIELD(KEY_U8, both_sides, NONE) FIELD(KEY_U8, item_vectors, NONE) FIELD(KEY_U8, hand_texels, NONE) FIELD(KEY_U8, rolls_images, NONE) \
+    FIELD(KEY_DOUBLE, units, NONE) FIELD(KEY_DOUBLE, lanes, NONE) FIELD(KEY_DOUBLE, registers, NONE) \
+    FIELD(KEY_DOUBLE, l1_bytes, BYTES) FIELD(KEY_DOUBLE, l2_bytes, BYTES) FIELD(KEY_DOUBLE, l3_bytes, BYTES) FIELD(KEY_DOUBLE, local_bytes, BYTES) \
+    FIELD(KEY_DOUBLE, group_items, NONE) FIELD(KEY_DOUBLE, row_items, NONE) FIELD(KEY_DOUBLE, min_groups, NONE) FIELD(KEY_DOUBLE, saturate_items, NONE) \
+    FIELD(KEY_DOUBLE, launch_ns, NS) FIELD(KEY_U32, launch_steps, NONE) FIELD(KEY_DOUBLE, group_ns, NS) FIELD(KEY_DOUBLE, near_ns, NS) FIELD(KEY_DOUBLE, wake_ns, NS) FIELD(KEY_DOUBLE, least_saving, NS) \
+    FIELD(KEY_DOUBLE, dram_gbs, GBS) FIELD(KEY_DOUBLE, cache_gbs, GBS) FIELD(KEY_DOUBLE, l2_gbs, GBS) FIELD(KEY_DOUBLE, l1_gbs, GBS) FIELD(KEY_DOUBLE, strided_factor, NONE) \
+    FIELD(KEY_DOUBLE, stream_store_factor, NONE) FIELD(KEY_DOUBLE, hand_store_factor, NONE) FIELD(KEY_DOUBLE, stream_threshold, BYTES) FIELD(KEY_DOUBLE, overlap, NONE) FIELD(KEY_DOUBLE, dot4_steps, NONE) FIELD(KEY_DOUBLE, ghz, GHZ) FIELD(KEY_DOUBLE, fma_per_cycle, NONE) FIELD(KEY_DOUBLE, mma_per_cycle, NONE) FIELD(KEY_DOUBLE, port_lanes, NONE) \
+    FIELD(KEY_DOUBLE, op_cycles, NONE) FIELD(KEY_DOUBLE, special_cycles, NONE) FIELD(KEY_DOUBLE, div_cycles, NONE) FIELD(KEY_DOUBLE, table_exp_cycles, NONE) FIELD(KEY_DOUBLE, table_tanh_cycles, NONE) FIELD(KEY_DOUBLE, table_erf_cycles, NONE) FIELD(KEY_DOUBLE, contract_share, NONE) \
+    FIELD(KEY_DOUBLE, scalar_load_cycles, NONE) FIELD(KEY_DOUBLE, vector_load_cycles, NONE) FIELD(KEY_DOUBLE, lane_load_cycles, NONE) FIELD(KEY_U32, trip_terms, NONE) FIELD(KEY_U32, dear_elements, NONE) \
+    FIELD(KEY_DOUBLE, barrier_ns, NS) FIELD(KEY_DOUBLE, spill_cycles, NONE) \
+    FIELD(KEY_U32, max_bindings, NONE) FIELD(KEY_U32, max_scalar_bytes, BYTES) FIELD(KEY_U32, max_items, NONE) FIELD(KEY_U32, max_trips, NONE) \
+    FIELD(KEY_U32, max_grid, NONE) \
+    FIELD(KEY_U64, max_local_bytes, BYTES) FIELD(KEY_U64, max_buffer_bytes, BYTES) FIELD(KEY_U64, max_texels, NONE) \
+    FIELD(KEY_U32, subgroup_min, NONE) FIELD(KEY_U32, subgroup_max, NONE) FIELD(KEY_U8, subgroup_asked, NONE) FIELD(KEY_U32, offset_align, BYTES) \
+    CAP(KEY_U8, max_lanes) CAP(KEY_U8, vector_memory) CAP(KEY_U8, subgroup_size) CAP(KEY_U8, permute) CAP(KEY_U32, push_bytes) \
+    CAP(KEY_BOOL, f16_arithmetic) CAP(KEY_BOOL, f16_storage) CAP(KEY_BOOL, bf16_storage) CAP(KEY_BOOL, int8_storage) CAP(KEY_BOOL, int16_storage) \
+    CAP(KEY_BOOL, int64) CAP(KEY_BOOL, f64) CAP(KEY_BOOL, fma_fused) CAP(KEY_BOOL, fma_fast) CAP(KEY_BOOL, exp2) CAP(KEY_BOOL, keeps_math) CAP(KEY_BOOL, subgroups) \
+    CAP(KEY_BOOL, subgroup_arithmetic) CAP(KEY_BOOL, exact_div) CAP(KEY_BOOL, exact_sqrt) CAP(KEY_BOOL, prefetch) CAP(KEY_BOOL, stream) \
+    CAP(KEY_BOOL, texel) CAP(KEY_BOOL, images) CAP(KEY_BOOL, async_copy) CAP(KEY_BOOL, atomics_f32) CAP(KEY_BOOL, oob_zero) \
+    CAP(KEY_BOOL, shuffle) CAP(KEY_BOOL, hred) CAP(KEY_BOOL, wrap) CAP(KEY_BOOL, divmod) CAP(KEY_BOOL, minmax_nan) CAP(KEY_BOOL, ix) CAP(KEY_BOOL, fill) \
+    CAP(KEY_BOOL, lanes_memory) CAP(KEY_BOOL, pack2) CAP(KEY_BOOL, dot4) CAP(KEY_BOOL, aligned_vectors) CAP(KEY_BOOL, nan_unsafe) CAP(KEY_BOOL, flushes) CAP(KEY_BOOL, contracts) CAP(KEY_BOOL, narrow_local) CAP(KEY_BOOL, fragment_lanes) CAP(KEY_BOOL, address) \
+    CAP(KEY_U8, float_controls.signed_zero) CAP(KEY_U8, float_controls.denormals) CAP(KEY_U8, float_controls.round_even) \
+    MMA("f16", KIR_MMA_F16) MMA("bf16", KIR_MMA_BF16) MMA("i8", KIR_MMA_I8) MMA("u8", KIR_MMA_U8)
+
+#define FIELD_NAME(kind, field, unit) #field "\0"
+#define CAP_NAME(kind, field) "caps." #field "\0"
+#define MMA_NAME(type, row) "caps.mma." type "\0"
+static const char names[] = KEYS(FIELD_NAME, CAP_NAME, MMA_NAME);
+#define PLACE(kind, field, unit) {(uint16_t)offsetof(cost_profile, field), (uint16_t)sizeof(((cost_profile *)0)->field), kind, unit},
+#define CAP_PLACE(kind, field) PLACE(kind, caps.field, NONE)
+#define MMA_PLACE(type, row) PLACE(KEY_MMA, caps.mma[row], NONE)
+static const key_info keys[] = {KEYS(PLACE, CAP_PLACE, MMA_PLACE)};
 // clang-format on
 typedef struct word {
   const char *at;
@@ -63,23 +67,26 @@ static bool find_cycles(word w, key_info *out) {
     if (w.length < before + length + 2 || memcmp(w.at + w.length - length, type_names[t], length) || w.at[w.length - length - 1] != '.')
       continue;
     const ir_op op = ir_op_find(w.at + before, w.length - before - length - 1);
-    *out = (key_info){"cycles", KEY_CYCLES, (uint16_t)(offsetof(cost_profile, cycles) + sizeof(float) * (op * COST_TYPE_COUNT + t)),
-                      sizeof(float), ""};
+    *out = (key_info){(uint16_t)(offsetof(cost_profile, cycles) + sizeof(float) * (op * COST_TYPE_COUNT + t)), sizeof(float), KEY_CYCLES,
+                      NONE};
     return op != IR_OP_NONE;
   }
   return false;
 }
 
+static const char *next_name(const char *name) { return name + strlen(name) + 1; }
+
 const char *cost_caps_name(size_t member) {
-  uint32_t i = 0;
-  while (i < IR_COUNT(keys) - 1 && keys[i].offset != offsetof(cost_profile, caps) + member) i++;
-  return keys[i].name;
+  const char *name = names;
+  for (uint32_t i = 0; i < IR_COUNT(keys) - 1 && keys[i].offset != offsetof(cost_profile, caps) + member; i++) name = next_name(name);
+  return name;
 }
 
-static const key_info *find_key(word w, key_info *storage) {
-  for (uint32_t i = 0; i < IR_COUNT(keys); i++)
-    if (strlen(keys[i].name) == w.length && !memcmp(keys[i].name, w.at, w.length)) return &keys[i];
-  return find_cycles(w, storage) ? storage : NULL;
+static bool find_key(word w, key_info *out) {
+  const char *name = names;
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++, name = next_name(name))
+    if (strlen(name) == w.length && !memcmp(name, w.at, w.length)) return *out = keys[i], true;
+  return find_cycles(w, out);
 }
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -138,7 +145,8 @@ static bool set_value(cost_profile *p, const key_info *key, word value) {
   case KEY_CYCLES: *(float *)(void *)field = (float)number; return number < 1e9;
   case KEY_U32:
     if (number > 4294967295.0) return false;
-    for (uint32_t i = 0; i < (strcmp(key->name, "max_grid") ? 1u : 3u); i++) ((uint32_t *)(void *)field)[i] = (uint32_t)number;
+    for (uint32_t i = 0; i < (key->offset == offsetof(cost_profile, max_grid) ? 3u : 1u); i++)
+      ((uint32_t *)(void *)field)[i] = (uint32_t)number;
     return true;
   case KEY_U64: *(uint64_t *)(void *)field = (uint64_t)number; return true;
   case KEY_U8: *(uint8_t *)field = (uint8_t)number; return number <= 255;
@@ -169,13 +177,13 @@ static snt_result parse_line(cost_profile *p, const char *at, const char *end, u
   at++;
   const word value = next_word(&at, end), unit = next_word(&at, end);
   if (equals(name, "base")) return parse_base(p, value, line, depth, diag);
-  key_info storage;
-  const key_info *key = find_key(name, &storage);
-  if (!key)
-    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, (int)(name.length < 60 ? name.length : 60), name.at);
-  if (!equals(unit, key->unit))
-    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: %s is given in %s", line, key->name, *key->unit ? key->unit : "no unit");
-  if (!set_value(p, key, value)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: bad value for %s", line, key->name);
+  key_info key;
+  const int shown = (int)(name.length < 60 ? name.length : 60);
+  if (!find_key(name, &key)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: unknown key %.*s", line, shown, name.at);
+  if (!equals(unit, units[key.unit]))
+    return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: %.*s is given in %s", line, shown, name.at,
+                   key.unit ? units[key.unit] : "no unit");
+  if (!set_value(p, &key, value)) return ir_fail(diag, SNT_E_PARSE, "profile", 0, "line %u: bad value for %.*s", line, shown, name.at);
   return SNT_OK;
 }
 
@@ -228,9 +236,10 @@ static void print_mma(const kir_mma *size, ir_text *out) {
 }
 
 void cost_profile_print(const cost_profile *p, ir_text *out) {
-  for (uint32_t i = 0; i < IR_COUNT(keys); i++) {
+  const char *name = names;
+  for (uint32_t i = 0; i < IR_COUNT(keys); i++, name = next_name(name)) {
     const char *field = (const char *)p + keys[i].offset;
-    ir_text_format(out, "%s = ", keys[i].name);
+    ir_text_format(out, "%s = ", name);
     switch (keys[i].kind) {
     case KEY_TEXT: ir_text_add(out, field); break;
     case KEY_SIMD: ir_text_add(out, p->simd == COST_SIMD_LANES ? "lanes" : "explicit"); break;
@@ -242,7 +251,7 @@ void cost_profile_print(const cost_profile *p, ir_text *out) {
     case KEY_U8: ir_text_format(out, "%u", *(const uint8_t *)field); break;
     default: ir_text_format(out, "%u", *(const bool *)field ? 1u : 0u); break;
     }
-    ir_text_format(out, "%s%s\n", *keys[i].unit ? " " : "", keys[i].unit);
+    ir_text_format(out, "%s%s\n", keys[i].unit ? " " : "", units[keys[i].unit]);
   }
   print_cycles(p, out);
 }

@@ -36,9 +36,9 @@ typedef enum { IR_RULE_GIVEN, IR_RULE_RANDOM, IR_RULE_SAME, IR_RULE_BOOL, IR_RUL
 // clang-format on
 
 typedef struct ir_op_info {
-  const char *name; /* as in the text form, with dots */
-  uint8_t arity, rule, flags, classes;
+  char name[16];  /* as in the text form, with dots */
   uint64_t attrs; /* mask of 1 << ir_attr_key */
+  uint8_t arity, rule, flags, classes;
   float max_ulp;
 } ir_op_info;
 extern const ir_op_info ir_ops[IR_OP_COUNT];
@@ -54,7 +54,7 @@ typedef enum {
   IR_KIND_WORD
 } ir_attr_kind; /* the last two: composites only */
 typedef struct ir_attr_info {
-  const char *name;
+  char name[20];
   uint8_t kind;
 } ir_attr_info;
 extern const ir_attr_info ir_attr_infos[IR_ATTR_COUNT];

@@ -26,7 +26,7 @@ enum { KA_ULP = 1, KA_ROUND = 2, KA_AS = 4, KA_MATH = 8, KA_ALIGN = 16, KA_LANES
        KA_SPACES = 1024, KA_LD = 2048, KA_LOOP = 4096 };
 // clang-format on
 typedef struct kir_op_info {
-  const char *name;
+  char name[13];
   uint8_t args, result, flags;
   uint16_t attrs;
 } kir_op_info;

@@ -16,18 +16,11 @@ enum {
 #define LETTER(text, i) ((i) < sizeof(text) ? (text)[(i) < sizeof(text) ? (i) : 0] : 0)
 #define DOTTED(text, i) (LETTER(text, i) == '_' ? '.' : LETTER(text, i))
 #define FOUR(text, i) DOTTED(text, i), DOTTED(text, i + 1), DOTTED(text, i + 2), DOTTED(text, i + 3)
-static const char op_names[IR_OP_COUNT][16] = {
-    [IR_OP_NONE] = "none",
-#define OP(id, ...) [IR_OP_##id] = {FOUR(#id, 0), FOUR(#id, 4), FOUR(#id, 8), FOUR(#id, 12)},
-#include "ir/ops.def"
-#undef OP
-};
-
 // clang-format off
 const ir_op_info ir_ops[IR_OP_COUNT] = {
-  [IR_OP_NONE] = {.name = op_names[IR_OP_NONE]},
+  [IR_OP_NONE] = {.name = "none"},
 #define OP(id, operands, result, bits, types, keys, ulp, feval, ieval)                                                              \
-  [IR_OP_##id] = {.name = op_names[IR_OP_##id], .arity = operands, .rule = IR_RULE_##result, .flags = bits, .classes = types, .attrs = keys, \
+  [IR_OP_##id] = {.name = {FOUR(#id, 0), FOUR(#id, 4), FOUR(#id, 8), FOUR(#id, 12)}, .arity = operands, .rule = IR_RULE_##result, .flags = bits, .classes = types, .attrs = keys, \
                   .max_ulp = ulp},
 #include "ir/ops.def"
 #undef OP
