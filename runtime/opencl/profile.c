@@ -26,7 +26,6 @@ static bool has_extension(const ocl_device *device, const char *extensions, cons
 static void query_caps(const ocl_device *device, const char *extensions, bool cpu, kir_caps *caps) {
   uint64_t floats = ocl_query_uint(&device->api, device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(cl_device_fp_config));
   caps->target = "opencl";
-  if (caps->max_lanes < 4) caps->max_lanes = 4; /* the language has vectors */
   caps->f16_arithmetic = has_extension(device, extensions, "cl_khr_fp16");
   caps->f64 = has_extension(device, extensions, "cl_khr_fp64");
   caps->int64 = true; /* the full profile has it; 64-bit embedded devices are not supported */
@@ -124,6 +123,7 @@ snt_result ocl_query_profile(ocl_device *device, snt_diag *diag) {
   const ocl_api *api = &device->api;
   size_t size = 0;
   SNT_TRY(rt_base_profile(profile, rt_profile_of(device->base.name, device->family->profile), diag));
+  if (!strcmp(profile->target, "cuda")) profile->caps.max_lanes = 4; /* scalars are of that language, not of the device */
   cl_int code = api->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, 0, NULL, &size);
   if (code != CL_SUCCESS) return ocl_fail(device, code, "open", "clGetDeviceInfo", diag);
   char *extensions = rt_take(device->base.alloc, size + 1);

@@ -542,7 +542,10 @@ static void check_known(void) {
   tap_ok(!strcmp(p->name, "h200") && p->dram_gbs > 4000, "and begins from its profile: %s, %.0f GB/s", p->name, p->dram_gbs);
   tap_ok(p->caps.max_lanes == 4 && !p->caps.subgroups && !p->caps.mma[KIR_MMA_F16].m, "with vectors, without what the language lacks");
   rt_close_device(device);
-  fake.name = NULL;
+  fake.platform = "rusticl", fake.cpu = true, fake.name = NULL;
+  if (!tap_ok(rt_open_device(NULL, NULL, "opencl:rusticl", &device, NULL) == SNT_OK, "one of a family opens")) return;
+  tap_is_int(device->profile.caps.max_lanes, 1, "and its profile has scalars alone where that says so");
+  rt_close_device(device);
 }
 
 /* The first device of a family has its name, the others their numbers. */
