@@ -108,7 +108,8 @@ static const char *obstacle(const fusion_context *c, const plan_step *a, const p
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
   if (p->max_bindings && joint_bindings(c, a, b) > p->max_bindings) return "bindings";
   if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
-  if (cost_usual_local(p) && kir_local_bytes(x) + kir_local_bytes(y) > cost_usual_local(p)) return "local memory";
+  const uint64_t one = kir_local_bytes(x), other = kir_local_bytes(y); /* of which one may have more than is usual */
+  if (one && other && cost_usual_local(p) && one + other > cost_usual_local(p)) return "local memory";
   return NULL;
 }
 
