@@ -60,6 +60,7 @@ FINE(cuModuleLoadData, void **out, const void *image) { return (void)image, *out
 FINE(cuModuleUnload, void *module) { return (void)module, 0; }
 FINE(cuModuleGetFunction, void **out, void *module, const char *name) { return (void)name, *out = module, 0; }
 FINE(cuFuncGetAttribute, int *out, int which, void *function) { return (void)function, *out = which ? 0 : 1024, 0; }
+FINE(cuFuncSetAttribute, void *function, int which, int value) { return (void)function, (void)which, (void)value, 0; }
 SEEN result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra);
 result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
   (void)function, (void)shared, (void)stream, (void)parameters, (void)extra;
