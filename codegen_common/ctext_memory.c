@@ -136,8 +136,7 @@ static void moved_pointer(ctext *c, uint32_t number) {
 }
 
 void ctext_arrays(ctext *c) {
-  const ctext_site all = {.number = {pool_bytes(c, c->k->memories.count)}};
-  if (is_pooled(c)) ctext_line(c, c->d->pool, &all);
+  if (is_pooled(c)) ctext_line(c, c->d->pool, &(ctext_site){.number = {pool_bytes(c, c->k->memories.count)}});
   for (uint32_t i = 0; i < c->k->memories.count; i++) {
     const kir_memory *m = &c->k->memories.at[i];
     if (is_buffer(m)) {

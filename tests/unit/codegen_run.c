@@ -6,6 +6,7 @@
 #include "runtime/targets.h"
 #include "tests/tap.h"
 #include "tests/unit/codegen_support.h"
+#include "tests/unit/device_names.h"
 #include "tests/unit/kernel_random.h"
 #include "tools/host/host.h"
 #include <stdio.h>
@@ -329,16 +330,6 @@ static void check_device(const char *selector, uint64_t seed) {
   rt_close_device(r.device);
 }
 
-static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda-text", "cuda:0"};
-
-/* A device that nobody has looked at yet, by its whole name. */
-static bool is_another(const char *argument) {
-  for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
-    if (strstr(selectors[i], argument)) return false;
-  }
-  return strchr(argument, ':') != NULL;
-}
-
 /* Arguments: parts of selectors, or another device's whole one, or a seed; none: all. */
 int main(int argc, char **argv) {
   uint64_t seed = 0;
@@ -348,13 +339,13 @@ int main(int argc, char **argv) {
     else named = true;
   }
   host_prepare_drivers(NULL);
-  for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
+  for (uint32_t i = 0; i < IR_COUNT(device_names); i++) {
     bool wanted = !named;
-    for (int n = 1; n < argc; n++) wanted |= strstr(selectors[i], argv[n]) != NULL;
-    if (wanted) check_device(selectors[i], seed);
+    for (int n = 1; n < argc; n++) wanted |= strstr(device_names[i], argv[n]) != NULL;
+    if (wanted) check_device(device_names[i], seed);
   }
   for (int n = 1; n < argc; n++) {
-    if (is_another(argv[n])) check_device(argv[n], seed);
+    if (device_is_another(argv[n])) check_device(argv[n], seed);
   }
   return tap_done();
 }

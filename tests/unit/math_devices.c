@@ -4,6 +4,7 @@
 #include "runtime/rt_common.h"
 #include "runtime/targets.h"
 #include "tests/tap.h"
+#include "tests/unit/device_names.h"
 #include "tests/unit/math_support.h"
 #include "tools/host/host.h"
 
@@ -148,20 +149,10 @@ static void check_device(const char *selector, const rt_hooks *hooks) {
   if (t.device) rt_close_device(t.device);
 }
 
-static const char *const selectors[] = {"opencl:pocl", "opencl:rusticl", "vulkan:llvmpipe", "vulkan:swiftshader", "cuda:0", "cuda-text"};
-
 static bool wanted(int argc, char **argv, const char *selector) {
   for (int i = 1; i < argc; i++)
     if (strstr(selector, argv[i])) return true;
   return argc < 2;
-}
-
-/* A device that nobody has looked at yet, by its whole name. */
-static bool is_another(const char *argument) {
-  for (uint32_t i = 0; i < IR_COUNT(selectors); i++) {
-    if (strstr(selectors[i], argument)) return false;
-  }
-  return strchr(argument, ':') != NULL;
 }
 
 /* Arguments: parts of selectors, or another device's whole one; none: all. */
@@ -170,9 +161,9 @@ int main(int argc, char **argv) {
   const snt_backend *hook = host_cuda_text();
   const rt_hooks hooks = {1, &hook};
   make_samples();
-  for (uint32_t i = 0; i < IR_COUNT(selectors); i++)
-    if (wanted(argc, argv, selectors[i])) check_device(selectors[i], &hooks);
+  for (uint32_t i = 0; i < IR_COUNT(device_names); i++)
+    if (wanted(argc, argv, device_names[i])) check_device(device_names[i], &hooks);
   for (int n = 1; n < argc; n++)
-    if (is_another(argv[n])) check_device(argv[n], &hooks);
+    if (device_is_another(argv[n])) check_device(argv[n], &hooks);
   return tap_done();
 }
