@@ -267,7 +267,7 @@ static bool row_text(const conform_case *c, char text[CONFORM_TEXT], int64_t sym
 
 bool conform_case_graph(const conform_case *c, conform_graph *out) {
   *out = (conform_graph){.exact = 0};
-  if (c->call == CONFORM_FILE) return conform_file_graph(conform_case_number(c), out);
+  if (c->call == CONFORM_FILE) return conform_file_graph(conform_case_number(c), out, NULL);
   if (c->call == CONFORM_PAIR) {
     uint8_t choices[CONFORM_CHOICES];
     return conform_pair(choices, conform_pair_choices(conform_case_number(c), choices), out);

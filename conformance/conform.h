@@ -73,7 +73,7 @@ bool conform_add_pairs(conform_list *, uint32_t count, uint64_t seed, bool tripl
 bool conform_add_files(conform_list *, const char *path, snt_diag *);
 uint32_t conform_keep_file(const char *path, snt_diag *); /* its number; UINT32_MAX: it cannot be read, or is no graph that fits */
 const char *conform_file_name(uint32_t number);
-bool conform_file_graph(uint32_t number, conform_graph *);
+bool conform_file_graph(uint32_t number, conform_graph *, snt_diag *);
 /* A graph read for a moment: forgotten again also where its text is none. */
 typedef struct conform_parsed {
   ir_arena arena;

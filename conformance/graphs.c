@@ -1,5 +1,5 @@
 /* Graphs that are no row of a table: the numbers they are grown from, and files, which are read once, by the parent. */
-#include "conformance/conform.h"
+#include "conformance/ports.h"
 #include "tools/host/host.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +37,19 @@ static uint32_t file_count;
 
 const char *conform_file_name(uint32_t number) { return files[number].name; }
 
+static snt_result parse_file(conform_parsed *p, const char *text, snt_diag *diag) {
+  SNT_TRY(conform_parse(p, text, diag));
+  if (p->pool.symbols.count <= IR_COUNT(((conform_graph *)0)->symbols) && p->graph.inputs.count + p->graph.outputs.count <= MAX_PORTS)
+    return SNT_OK;
+  return host_fail(diag, SNT_E_LIMIT, "conform", "%u symbols and %u ports", p->pool.symbols.count,
+                   p->graph.inputs.count + p->graph.outputs.count);
+}
+
 /* The symbols' values are their hints. */
-bool conform_file_graph(uint32_t number, conform_graph *out) {
+bool conform_file_graph(uint32_t number, conform_graph *out, snt_diag *diag) {
   conform_parsed p;
   snprintf(out->text, sizeof out->text, "%s", files[number].text);
-  const bool good = conform_parse(&p, out->text, NULL) == SNT_OK && p.pool.symbols.count <= 3;
+  const bool good = parse_file(&p, out->text, diag) == SNT_OK;
   for (uint32_t i = 0; good && i < p.pool.symbols.count; i++) out->symbols[i] = p.pool.symbols.at[i].hint;
   conform_forget(&p);
   return good;
@@ -57,8 +65,11 @@ uint32_t conform_keep_file(const char *path, snt_diag *diag) {
   files[number].text = data;
   snprintf(files[number].name, FILE_NAME, "%.*s", (int)strcspn(base, "."), base);
   conform_graph *graph = calloc(1, sizeof *graph);
-  const bool good = graph && size < CONFORM_TEXT && conform_file_graph(number, graph);
+  snt_diag why = {.text = "too long"};
+  const bool good = graph && size < CONFORM_TEXT && conform_file_graph(number, graph, &why);
   free(graph);
   if (good) return number;
-  return host_fail(diag, SNT_E_PARSE, "conform", "%s: no graph of at most three symbols and %d bytes", path, CONFORM_TEXT), UINT32_MAX;
+  return host_fail(diag, SNT_E_PARSE, "conform", "%s: no graph of at most %u symbols, %d ports and %d bytes: %s", path,
+                   IR_COUNT(graph->symbols), MAX_PORTS, CONFORM_TEXT, why.text),
+         UINT32_MAX;
 }

@@ -77,7 +77,7 @@ bool conform_add_pairs(conform_list *list, uint32_t count, uint64_t seed, bool t
 static bool add_file(conform_list *list, const char *path, snt_diag *diag) {
   const uint32_t number = conform_keep_file(path, diag);
   conform_graph *graph = calloc(1, sizeof *graph);
-  bool good = graph && number != UINT32_MAX && conform_file_graph(number, graph);
+  bool good = graph && number != UINT32_MAX && conform_file_graph(number, graph, NULL);
   char cut[CONFORM_TEXT];
   for (uint32_t p = 0; good && p < PATH_COUNT; p++)
     if (p != PATH_CUT || conform_cut(graph->text, cut)) good = append(list, conform_numbered(CONFORM_FILE, number, p));

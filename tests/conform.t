@@ -104,6 +104,15 @@ for wrong in '--device nosuch' '--device interp,nosuch' '--device interp=nosuch'
   [ $? = 2 ] && grep -q nosuch "$work/log" && [ ! -s "$work/out" ]; result $? "$wrong: wrong usage, nothing is run"
 done
 
+# A graph that is none, or has more ports than a case may, is told before anything runs, and why.
+printf 'graph @g(%%x: f32[2]) {\n  %%y = neg %%z\n  return y=%%y\n}\n' >"$work/none.snt"
+{ printf 'graph @g('; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do printf '%%x%d: f32[2], ' "$i"; done
+  printf '%%x: f32[2]) {\n  %%y = neg %%x\n  return y=%%y\n}\n'; } >"$work/wide.snt"
+for wrong in 'none %z' 'wide 25 ports'; do
+  "$conform" --device interp --graph "$work/${wrong%% *}.snt" >"$work/out" 2>"$work/log"
+  [ $? = 1 ] && grep -q "${wrong%% *}.snt: .*: .*${wrong#* }" "$work/log"; result $? "a graph that no case can be of: $wrong"
+done
+
 # A driver that never answers is ended where it is opened.
 mkdir "$work/silent"
 if cc -shared -fPIC tests/lost/silent.c -o "$work/silent/libOpenCL.so.1" 2>"$work/log"; then
