@@ -126,29 +126,39 @@ static snt_result run_threads(const way_case *c, conform_verdict *v, snt_diag *d
 
 /* ---- other extents, then the first again ---- */
 
+/* The next multiple that the symbol may be; false: it may not be so large, or so small. */
+static bool fit_symbol(const snt_program *program, uint32_t number, int64_t *value) {
+  snt_symbol known;
+  if (snt_program_symbol(program, number, &known) != SNT_OK) return false;
+  const int64_t step = known.multiple_of > 1 ? known.multiple_of : 1;
+  *value = (*value + step - 1) / step * step;
+  return *value >= known.min && *value <= known.max;
+}
+
 static snt_result run_extents(const way_case *c, conform_verdict *v, snt_diag *diag) {
   static const int64_t others[][3] = {{4, 4, 4}, {5, 31, 7}, {61, 4, 5}, {4, 5, 67}, {1, 1, 1}, {2, 3, 1}, {1, 37, 2}};
   const uint32_t count = snt_program_symbol_count(c->first->program);
   snt_result r = SNT_OK;
   if (!count || count > 3) return SNT_OK;
   for (uint32_t i = 0; r == SNT_OK && v->result == CONFORM_PASS && i < sizeof others / sizeof *others; i++) {
-    bool fits = true;
-    for (uint32_t k = 0; k < count; k++) {
-      snt_symbol known;
-      fits = fits && snt_program_symbol(c->first->program, k, &known) == SNT_OK && others[i][k] >= known.min && others[i][k] <= known.max;
-    }
-    if (!fits) continue;
     conform_graph *graph = malloc(sizeof *graph);
     if (!graph) return SNT_E_HOST_MEM;
     *graph = *c->graph;
     memcpy(graph->symbols, others[i], sizeof graph->symbols);
+    bool fits = true;
+    for (uint32_t k = 0; k < count; k++) fits = fits && fit_symbol(c->first->program, k, &graph->symbols[k]);
+    if (!fits) {
+      free(graph);
+      continue;
+    }
     attempt a = {.device = c->first->device, .program = c->first->program, .exec = c->first->exec};
     source s = {.graph = graph, .low = c->low, .high = c->high, .state = c->seed, .symbols = graph->symbols};
     r = attempt_run(&a, &s, v, diag);
     if (r == SNT_OK) r = attempt_hold(graph, c->path, &a.ports, v, diag);
     attempt_end_run(&a);
     char which[40];
-    snprintf(which, sizeof which, "%lld, %lld, %lld", (long long)others[i][0], (long long)others[i][1], (long long)others[i][2]);
+    const int64_t *are = graph->symbols;
+    snprintf(which, sizeof which, "%lld, %lld, %lld", (long long)are[0], (long long)are[1], (long long)are[2]);
     blame(v, which);
     free(graph);
   }
@@ -294,13 +304,20 @@ static snt_result make_given_state(const way_case *c, conform_verdict *v, snt_di
   return r;
 }
 
-/* Its contents kept by the exec, from zero: several steps, each as the graph says of the contents before. */
+static bool has_state(const ports *all) {
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->at[i].info.kind == SNT_PORT_STATE) return true;
+  return false;
+}
+
+/* Its contents kept by the exec, from zero: several steps, each as the graph says of the contents before. A graph with a state of its own, which would be
+   kept, too, is left out. */
 static snt_result make_kept_state(const way_case *c, conform_verdict *v, snt_diag *diag) {
   char text[CONFORM_TEXT];
   state_pair which;
   attempt a = {.program = NULL};
   ports given = c->first->ports;
-  if (!(c->runs & STRICT_RUN) || !state_text(c, &which, text)) return SNT_OK;
+  if (!(c->runs & STRICT_RUN) || has_state(&given) || !state_text(c, &which, text)) return SNT_OK;
   const uint64_t bytes = given.at[which.input].bytes;
   void *contents = calloc(1, bytes + 1);
   snt_result r = contents ? attempt_build(c->d, text, &(recipe){.runs = c->runs}, &a, v, diag) : SNT_E_HOST_MEM;

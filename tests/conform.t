@@ -113,6 +113,10 @@ for wrong in 'none %z' 'wide 25 ports'; do
   [ $? = 1 ] && grep -q "${wrong%% *}.snt: .*: .*${wrong#* }" "$work/log"; result $? "a graph that no case can be of: $wrong"
 done
 
+# In other ways: extents that are multiples of two, and a state of the graph's own beside an input that an output would replace.
+printf 'symbols { n: min=2 max=64 multiple_of=2 hint=8 }\ngraph @g(state %%s: f32[4,3], %%x: f32[n,3]) {\n  %%m = reduce.max %%x, axes=[0], keep\n  %%b = broadcast %%m, shape=[4,3]\n  %%y = add %%s, %%b\n  update %%s, %%y\n  %%z = neg %%x\n  return y=%%y, z=%%z\n}\n' >"$work/ways.snt"
+"$conform" --device interp --graph "$work/ways.snt" --ways >"$work/log" 2>&1; result $? 'multiples and states in other ways'
+
 # A driver that never answers is ended where it is opened.
 mkdir "$work/silent"
 if cc -shared -fPIC tests/lost/silent.c -o "$work/silent/libOpenCL.so.1" 2>"$work/log"; then
