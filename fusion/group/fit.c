@@ -21,7 +21,7 @@ static void add_bases(base_list *l, uint32_t node, uint32_t depth) {
   double splat;
   if (depth && is_read(l->s, node)) {
     const ir_op op = (ir_op)ir_at(g, node)->op;
-    if (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, node, &splat))) return;
+    if (!l->s->storage[node] && (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, node, &splat)))) return;
     for (uint32_t i = 0; i < l->count; i++)
       if (l->at[i] == node) return;
     if (l->count < MOST_BASES) l->at[l->count++] = node;

@@ -117,7 +117,8 @@ static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth)
       if (depth < 64) add_reads(s, p, operand, depth + 1);
       continue;
     }
-    if (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))) continue;
+    if (!s->group_of[operand] && (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))))
+      continue;
     if (s->tried[operand] == p->listed) continue;
     s->tried[operand] = p->listed;
     if (s->reads.count == p->most || !IR_PUSH(s->c->arena, &s->reads, operand)) p->overflow = true;
