@@ -30,7 +30,7 @@ run() { # name, count of graphs that must pass at least, options
 
 echo 'TAP version 13'
 run 'graphs that once failed' 200 --graph tests/fuzz/seeds --device $classes
-run 'graphs that once failed, on four bindings' 500 --graph tests/fuzz/seeds --device interp=lavapipe --mask bindings=4
+run 'graphs that once failed, on four bindings' 500 --graph tests/fuzz/seeds --device interp=lavapipe,interp=swiftshader --mask bindings=4
 count=170
 [ -z "$SNT_TEST_FULL" ] || count=3400
 number_of_class=0

@@ -235,7 +235,7 @@ static uint32_t buffer_at(const plan_binding *b, uint32_t side) { return b->swap
 
 static bool is_like(const kir_memory *a, const kir_memory *b) {
   return a->flags == b->flags && a->view == b->view && kir_same(a->type, b->type) && a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1] &&
-         !a->offset_scalar && !b->offset_scalar && !a->size_scalar && !b->size_scalar;
+         a->offset_scalar == b->offset_scalar && a->size_scalar == b->size_scalar;
 }
 
 /* A buffer is one memory, where parts see the same elements in it; else several that may overlap. */
@@ -243,10 +243,12 @@ static uint32_t add_bound(persistent *p, const kir_memory *m, const plan_binding
   emit *e = p->e;
   const uint32_t buffer = buffer_at(b, side);
   kir_memory made = *m;
+  if (made.offset_scalar) made.offset_scalar = scalars[made.offset_scalar - 1] + 1;
+  if (made.size_scalar) made.size_scalar = scalars[made.size_scalar - 1] + 1;
   for (uint32_t i = 0; i < e->k->memories.count; i++) {
     kir_memory *had = &e->k->memories.at[i];
     if ((had->space != KIR_GLOBAL && had->space != KIR_SCRATCH) || e->slots.at[had->slot] != buffer) continue;
-    if (is_like(had, m)) {
+    if (is_like(had, &made)) {
       had->access |= m->access;
       if (m->alias) had->alias = m->alias;
       e->access.at[had->slot] |= b->access;
@@ -259,8 +261,6 @@ static uint32_t add_bound(persistent *p, const kir_memory *m, const plan_binding
   const int length = snprintf(name, sizeof name, "p%u", e->slots.count);
   made.name = ir_arena_text(e->arena, name, (size_t)length);
   made.slot = e->slots.count;
-  if (made.offset_scalar) made.offset_scalar = scalars[made.offset_scalar - 1] + 1;
-  if (made.size_scalar) made.size_scalar = scalars[made.size_scalar - 1] + 1;
   if (!IR_PUSH(e->arena, &e->slots, buffer) || !IR_PUSH(e->arena, &e->access, b->access)) e->failed = true;
   return kir_memory_add(e->k, &made);
 }
