@@ -248,6 +248,13 @@ static uint32_t segment_end(const ir_plan *p, uint32_t step) {
   return end;
 }
 
+/* Those of a loop's trips were joined where its body was compiled; their nodes are that graph's. */
+static bool is_in_loop(const ir_plan *p, uint32_t step) {
+  for (uint32_t l = 0; l < p->loops.count; l++)
+    if (p->loops.at[l].first <= step && step < p->loops.at[l].end) return true;
+  return false;
+}
+
 static void remove_step(ir_plan *p, uint32_t step) {
   memmove(&p->steps.at[step], &p->steps.at[step + 1], (p->steps.count - step - 1) * sizeof p->steps.at[0]);
   p->steps.count--;
@@ -359,6 +366,6 @@ snt_result fusion_batch(fusion_context *c, bool *changed) {
   if (c->options->level != FUSION_FUSED) return SNT_OK;
   for (size_t r = 0; r < IR_COUNT(rounds); r++)
     for (uint32_t at = 0; at < p->steps.count; at++)
-      if (!rounds[r](c, at, segment_end(p, at))) return no_memory(c);
+      if (!is_in_loop(p, at) && !rounds[r](c, at, segment_end(p, at))) return no_memory(c);
   return drop_unused(c) ? steer_check(c) : no_memory(c);
 }

@@ -84,4 +84,8 @@ for my $case (['two steps', 2 * 64 * 64 * 4096, 'long', '(%a: f32[64,4096], %b: 
 }
 my $refused = `$sinter explain tests/patterns/p08_softmax.snt --html 2>&1`;
 ok($? && $refused =~ /-o PAGE/, 'without a place for the page it says what is missing');
+# What was decided of a loop's trips names nodes of the loop's body, which are not the graph's.
+my @trips = grep { /^  [-+]/ } split /\n/, `$sinter explain tests/fuzz/seeds/launches_of_a_body.snt --profile swiftshader --mask vulkan11-min`;
+is(scalar(grep { !/^  . loop\.\d+ -> loop\.\d+: / } @trips), 0, 'launches of a body are told as such') or diag join "\n", @trips;
+ok(@trips > 4, 'all of them');
 done_testing;
