@@ -57,9 +57,13 @@ static uint32_t give(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *
   return mark(r, made) ? made : 0;
 }
 
-static bool look_through(const rebuild *r, uint32_t arg, held *h) {
+static bool is_ours(const rebuild *r, uint32_t node) {
   const layout *l = r->user;
-  if (l->graph != r->to || arg >= l->ours.count || !l->ours.at[arg]) return false;
+  return l->graph == r->to && node < l->ours.count && l->ours.at[node];
+}
+
+static bool look_through(const rebuild *r, uint32_t arg, held *h) {
+  if (!is_ours(r, arg)) return false;
   uint32_t rank;
   const ir_expr *perm = ir_attr_ints(r->to, arg, IR_ATTR_perm, &rank);
   h->inner = ir_arg(r->to, arg, 0);
@@ -263,6 +267,9 @@ static bool read_product(rebuild *r, product *p) {
 
 static bool is_constant(const ir_graph *g, uint32_t node) { return ir_at(g, fusion_through_views(g, node))->op == IR_OP_const; }
 
+/* The operand that is a constant, if one is. */
+static uint32_t constant_of(const rebuild *r, const product *p) { return is_constant(r->to, p->args[1]); }
+
 /* Bytes that words.c is to read by words, which lie along channels. */
 static bool takes_words(const fusion_context *c, const ir_graph *g, const uint32_t *args) {
   return words_pay(c, g, args[0]) && ir_at(g, args[0])->type.dtype == SNT_U8 && ir_at(g, args[1])->type.dtype == SNT_I8;
@@ -287,7 +294,7 @@ static bool keeps_positions(const fusion_context *c, const ir_graph *g, const ir
 static int64_t channels_across(const rebuild *r, const product *p, bool turned) {
   const layout *l = r->user;
   const ir_tensor *t = &ir_at(r->from, r->node)->type;
-  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, last = p->out_rank - 1;
+  const uint32_t w = constant_of(r, p), last = p->out_rank - 1;
   int64_t channels = 1, extent;
   if (p->out_rank < 3 || (!ir_dtypes[t->dtype].is_float && t->dtype != SNT_I32) || !is_constant(r->to, p->args[w]) ||
       is_constant(r->to, p->args[1 - w]))
@@ -307,18 +314,28 @@ static bool wants_turn(const rebuild *r, const product *p, bool turned) {
   return (turned ? 4 : 1) * channels_across(r, p, turned) >= (int64_t)schedule_lanes(r->c);
 }
 
-/* A source that is held with its channels last, for a product of too few to be turned: as the graph knows it, stored so, since vectors of positions are
-   not gathered from between channels. 0: it is not held. */
+/* Do positions of a value lie between channels? So they do where it is held, and where elements of such a value change places on the way to it: channels
+   that became positions, of a transposed convolution or an enlarged picture. */
+static bool lies_between(const rebuild *r, uint32_t node) {
+  const ir_graph *g = r->to;
+  for (uint32_t far = 24; !is_ours(r, node); far--) {
+    const ir_node *n = ir_at(g, node);
+    if (!far || !(ir_ops[n->op].flags & (IR_POINTWISE | IR_MOVEMENT))) return false;
+    node = ir_arg(g, node, is_constant(g, ir_arg(g, node, 0)) ? n->arity - 1 : 0);
+  }
+  return true;
+}
+
+/* A source whose positions lie between channels, for a product of too few to be turned: as the graph knows it, stored so, since vectors of positions are
+   not gathered from there. 0: behind too many views. */
 static uint32_t in_own_order(rebuild *r, uint32_t operand) {
   enum { MOST_VIEWS = 4 };
   uint32_t views[MOST_VIEWS], count = 0, node = ir_arg(r->from, r->node, operand);
-  held h;
   for (; ir_at(r->from, node)->op == IR_OP_window || ir_at(r->from, node)->op == IR_OP_pad; node = ir_arg(r->from, node, 0)) {
     if (count == MOST_VIEWS) return 0;
     views[count++] = node;
   }
   uint32_t made = r->map[node];
-  if (!look_through(r, made, &h)) return 0;
   ir_add_contract(r->to, IR_KEEP, 1, &made);
   while (made && count) made = rebuild_copy_of(r, views[--count], &made);
   return made;
@@ -341,10 +358,10 @@ static bool lanes_are_dearer(const rebuild *r, const product *p, uint32_t source
 
 static uint32_t few_channels(rebuild *r, const product *p) {
   const layout *l = r->user;
-  const int64_t channels = schedule_is_explicit(r->c) ? channels_across(r, p, true) : 0;
-  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0;
-  if (!channels || channels >= (int64_t)schedule_lanes(r->c)) return 0;
-  if (wants_turn(r, p, true) && (l->feeds[r->node] || !lanes_are_dearer(r, p, 1 - w, channels))) return 0;
+  const int64_t channels = channels_across(r, p, true), lanes = (int64_t)schedule_lanes(r->c);
+  const uint32_t w = constant_of(r, p);
+  if (!channels || channels >= lanes) return 0;
+  if (4 * channels >= lanes && (l->feeds[r->node] || !lanes_are_dearer(r, p, 1 - w, channels))) return 0;
   uint32_t args[2] = {r->args[0], r->args[1]};
   args[1 - w] = in_own_order(r, 1 - w);
   return args[1 - w] ? rebuild_copy_of(r, r->node, args) : 0;
@@ -352,7 +369,7 @@ static uint32_t few_channels(rebuild *r, const product *p) {
 
 /* Labels of the constant last, in their order. */
 static void turn(const rebuild *r, product *p) {
-  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0;
+  const uint32_t w = constant_of(r, p);
   ir_expr out[SNT_MAX_RANK];
   uint32_t count = 0;
   for (uint32_t pass = 0; pass < 2; pass++)
@@ -364,7 +381,7 @@ static void turn(const rebuild *r, product *p) {
 /* A constant that has the last label, too, as a depthwise convolution's has its channels: near lanes read elements of it that lie beside each other. */
 static void turn_constant(rebuild *r, product *p) {
   const ir_expr last = p->out[p->out_rank - 1];
-  const uint32_t w = is_constant(r->to, p->args[1]) ? 1 : 0, rank = p->rank[w];
+  const uint32_t w = constant_of(r, p), rank = p->rank[w];
   const int32_t at = fusion_find_label(p->labels[w], rank, last);
   ir_expr labels[SNT_MAX_RANK], perm[SNT_MAX_RANK];
   uint32_t count = 0;
@@ -423,9 +440,10 @@ static uint32_t place_contract(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   product p;
   bool changed = read_product(r, &p), merged = false;
-  const uint32_t few = changed ? few_channels(r, &p) : 0;
+  const bool explicit = schedule_is_explicit(r->c), between = explicit ? lies_between(r, r->args[1 - constant_of(r, &p)]) : changed;
+  const uint32_t few = explicit && between ? few_channels(r, &p) : 0;
   if (few) return few;
-  if (wants_turn(r, &p, changed)) {
+  if (wants_turn(r, &p, between)) {
     turn(r, &p);
     turn_constant(r, &p);
     changed = true;

@@ -62,6 +62,14 @@ graph \@tail(%x: f32[1,16,24,48]) {
 END
 }
 
+# The same behind channels that became positions.
+sub enlarged {
+  my $text = tail(@_);
+  $text =~ s/x: f32\[1,16,24,48\]/x: f32[1,16,12,24]/;
+  $text =~ s/v: f32\[32,/v: f32[128,/;
+  return $text =~ s/relu %h/relu %e/r =~ s{(  %h = [^\n]*\n)}{$1  %s = reshape %h, shape=[1,32,2,2,12,24]\n  %t = transpose %s, perm=[0,1,4,2,5,3]\n  %e = reshape %t, shape=[1,32,24,48]\n}r;
+}
+
 # ---- how many ----
 
 for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
@@ -71,14 +79,22 @@ for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
   is(($k->{mix}{fma} // 0) * ($k->{groups} // 0), 32 * 96 * $of_two, "$columns columns in vectors of $lanes: $of_two multiply-adds of two rows") or diag($said);
 }
 
-for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11]) {
-  my ($channels, $taps) = @$case;
-  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', tail($channels, $taps)), '--profile', profile(16, 'opencl'), '--sample 64 --json');
+for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11], [1, 5, 1], [3, 3, 1]) {
+  my ($channels, $taps, $enlarged) = @$case;
+  my $graph = put('count.snt', $enlarged ? enlarged($channels, $taps) : tail($channels, $taps));
+  my ($code, $said) = says("$sinter inspect-kernel", $graph, '--profile', profile(16, 'opencl'), '--sample 64 --json');
   my @kernels = $code ? () : @{decode_json($said)};
   my ($fma, $loads) = @kernels ? map { $kernels[-1]{mix}{$_} * $kernels[-1]{groups} } qw(fma global) : (0, 0);
   my $least = $channels * 32 * $taps * $taps * 24 * 48 / 16;
-  ok($fma >= $least && $fma <= 1.4 * $least, "$channels channels of $taps x $taps taps: $fma multiply-adds of vectors, $least at least") or diag($said);
+  ok($fma >= $least && $fma <= 1.4 * $least, "$channels channels of $taps x $taps taps" . ($enlarged ? ', enlarged' : '') . ": $fma multiply-adds of vectors, $least at least") or diag($said);
   ok($loads <= 2 * $fma, "and $loads loads and stores") or diag($said);
+}
+
+# Twelve are turned: tiles, not element by element.
+{
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', enlarged(12, 3)), '--profile', profile(16, 'opencl'), '--sample 64 --json');
+  my $last = $code ? {} : decode_json($said)->[-1];
+  like($last->{kernel} // '', qr/_contract$/, 'twelve channels, enlarged: tiles') or diag($said);
 }
 
 # Products that share their columns in one tile read these once for all of them, and what they do not share leaves them as many registers: 16 hold three rows of two.
@@ -131,6 +147,7 @@ for my $case ([14, 14, 1], [7, 7, 2], [3, 20, 1]) {
 # ---- and right ----
 
 my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
+              map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps, enlarged" => enlarged($c, $t)) } [1, 3], [3, 3], [12, 3]),
               map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
               map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),
               map({ my ($r, $k, $n) = @$_; ("given $r x $k x $n" => given($r, $k, $n)) } [64, 64, 64], [7, 48, 32], [33, 40, 24]),
