@@ -88,6 +88,7 @@ sub bordered { my ($before) = @_; return "graph \@g(%x: u8[1,64,28,28]) {\n  %w:
 sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[$axis]\n  must_fuse %b, %s\n  return b=%b, s=%s\n}\n" }
 
 sub stored_down { my ($op, $columns) = @_; return "graph \@g(%x: f32[256,$columns]) {\n  %b = $op %x\n  %s = reduce.sum %b, axes=[0]\n  return b=%b, s=%s\n}\n" }
+sub centred { my ($columns, $beside) = @_; return "graph \@g(%x: f32[512,$columns]) {\n  %s = reduce.sum %x, axes=[0], keep\n  %b = broadcast %s, shape=[512,$columns]\n  %d = sub %x, %b\n  %n = neg %d\n  return $beside" . "d=%d\n}\n" }
 
 sub both_ways { # a row's sum of what is also read turned
   my ($turned) = @_;
@@ -231,6 +232,11 @@ for my $case (['exp', 1024, 2], ['exp', 1040, 1], ['exp', 256, 1], ['neg', 1024,
   my ($op, $columns, $count) = @$case;
   (undef, $kernels) = price(stored_down($op, $columns), 'wide');
   is($kernels, $count, "$op of rows of $columns, and their sums down columns: " . ($count == 2 ? 'they meet in one set of the near cache' : 'one kernel'));
+}
+for my $case ([256, '', 1], [256, 'n=%n, ', 2], [16, 'n=%n, ', 1], [272, 'n=%n, ', 1]) {
+  my ($columns, $beside, $count) = @$case;
+  (undef, $kernels) = price(centred($columns, $beside), 'wide');
+  is($kernels, $count, ($beside ? 'two arrays' : 'one array') . " of rows of $columns behind their sums down columns: " . ($count == 2 ? 'stored by a loop' : 'one kernel'));
 }
 my ($copied) = price(bordered('sub %a, 120.0'), 'pocl');
 my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*\n/  barrier %b\n/r, 'pocl');
