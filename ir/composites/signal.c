@@ -15,51 +15,42 @@ typedef struct transform {
 
 /* ---- tables of exp(-i angle), or of its conjugates ---- */
 
-typedef struct root {
-  double re, im;
-} root;
+/* [rows, parts, columns, 2]: what a part of a row's term adds to each part of a column's bin, row times column being the parts of a turn; or to one part of it
+   alone, [rows, parts, columns] or, where a column is no last axis, [rows, parts, columns, 1]. */
+typedef struct table {
+  int64_t rows, columns, turn;
+  uint32_t parts, rank;
+  enum { REAL, IMAGINARY, BOTH } of;
+  double scale;
+} table;
 
-/* Of `turns` parts in `of` of a turn. Quarters are exact. */
-static root root_of(const transform *t, int64_t turns, int64_t of) {
-  const int64_t quarters = turns % of * 4;
-  const double angle = tau / 4 * (double)(quarters % of) / (double)of, c = cos(angle), s = sin(angle);
-  const root at[] = {{c, s}, {-s, c}, {-c, -s}, {s, -c}}, r = at[quarters / of];
-  return (root){r.re, t->inverse ? r.im : -r.im};
+/* Quarters of a turn are exact. */
+static double entry_of(const transform *t, const table *w, int64_t at) {
+  const int64_t outs = w->of == BOTH ? 2 : 1, column = at / outs % w->columns, part = at / outs / w->columns % w->parts;
+  const int64_t quarters = at / outs / w->columns / w->parts * column % w->turn * 4, quarter = quarters / w->turn;
+  const double angle = tau / 4 * (double)(quarters % w->turn) / (double)w->turn;
+  const double re = quarter % 2 ? -sin(angle) : cos(angle), im = quarter % 2 ? cos(angle) : sin(angle);
+  const int64_t out = w->of == BOTH ? at % 2 : w->of;
+  const double value = part == out ? re : out ? -im : im;
+  return w->scale * (quarter > 1 ? -value : value) * (part != out && t->inverse ? -1 : 1);
 }
 
-/* Room for a table; null: there is none, or too much is asked for. */
-static void *begin_table(composite_call *c, const transform *t, ir_tensor *type) {
+static uint32_t put_table(composite_call *c, const transform *t, const table *w) {
   enum { MOST_ENTRIES = 1 << 24 };
-  int64_t count = 1;
-  for (uint32_t i = 0; i < type->rank; i++) count *= type->dims[i];
+  const int64_t count = w->rows * w->parts * w->columns * (w->of == BOTH ? 2 : 1);
+  const ir_tensor type = {
+      .dtype = (uint8_t)t->dtype, .rank = (uint8_t)w->rank, .dims = {w->rows, w->parts, w->columns, w->of == BOTH ? 2 : 1}};
+  if (count > MOST_ENTRIES) return call_mistake(c, "a table of %lld entries", (long long)count);
   const size_t size = ir_dtypes[t->dtype].bytes;
-  type->dtype = (uint8_t)t->dtype;
-  void *table = count > MOST_ENTRIES ? NULL : ir_arena_take(c->g->arena, (size_t)count * size, size);
-  if (!table) call_mistake(c, count > MOST_ENTRIES ? "a table of %lld entries" : "out of memory for %lld entries", (long long)count);
-  return table;
-}
-
-static void put_number(void *table, int32_t dtype, int64_t at, double value) {
-  if (dtype == SNT_F64) ((double *)table)[at] = value;
-  else ((float *)table)[at] = (float)value;
-}
-
-static uint32_t end_table(composite_call *c, const ir_tensor *type, void *table) {
-  const ir_const data = {.kind = IR_CONST_DATA, .data = table};
-  return table ? ir_add_const(c->g, type, &data) : 0;
-}
-
-/* [terms, parts, bins, 2]: what a part of a term adds to each part of a bin. */
-static uint32_t bins_table(composite_call *c, const transform *t, int64_t terms) {
-  ir_tensor type = {.rank = 4, .dims = {terms, t->parts, t->bins, 2}};
-  void *table = begin_table(c, t, &type);
-  for (int64_t at = 0; table && at < terms * t->parts * t->bins; at++) {
-    const bool imaginary = at / t->bins % t->parts;
-    const root r = root_of(t, at / t->bins / t->parts * (at % t->bins), t->length);
-    put_number(table, t->dtype, 2 * at, t->scale * (imaginary ? -r.im : r.re));
-    put_number(table, t->dtype, 2 * at + 1, t->scale * (imaginary ? r.re : r.im));
+  void *numbers = ir_arena_take(c->g->arena, (size_t)count * size, size);
+  const ir_const data = {.kind = IR_CONST_DATA, .data = numbers};
+  if (!numbers) return call_mistake(c, "out of memory");
+  for (int64_t at = 0; at < count; at++) {
+    const double value = entry_of(t, w, at);
+    if (t->dtype == SNT_F64) ((double *)numbers)[at] = value;
+    else ((float *)numbers)[at] = (float)value;
   }
-  return end_table(c, &type, table);
+  return ir_add_const(c->g, &type, &data);
 }
 
 /* ---- passes: Cooley and Tukey's, in Stockham's order ---- */
@@ -88,54 +79,28 @@ static int64_t find_passes(int64_t length, uint32_t parts, int64_t most, int64_t
   return best;
 }
 
-/* [radix, parts, bins]: what a part of term j1 adds to one part of bin k1. */
-static uint32_t pass_table(composite_call *c, const transform *t, const pass *p, bool imaginary) {
-  ir_tensor type = {.rank = 3, .dims = {p->radix, p->parts, p->bins}};
-  void *table = begin_table(c, t, &type);
-  for (int64_t at = 0; table && at < p->radix * p->parts * p->bins; at++) {
-    const bool other = (at / p->bins % p->parts != 0) != imaginary;
-    const root r = root_of(t, at / p->bins / p->parts * (at % p->bins), p->radix);
-    put_number(table, t->dtype, at, p->scale * (!other ? r.re : imaginary ? r.im : -r.im));
-  }
-  return end_table(c, &type, table);
-}
-
-/* [radix, 1, done, 1]: one part of exp(-i tau j1 k / (radix done)), by which a pass turns bin k of what begins at j1. */
-static uint32_t twiddle_table(composite_call *c, const transform *t, const pass *p, bool imaginary) {
-  ir_tensor type = {.rank = 4, .dims = {p->radix, 1, p->done, 1}};
-  void *table = begin_table(c, t, &type);
-  for (int64_t at = 0; table && at < p->radix * p->done; at++) {
-    const root r = root_of(t, at / p->done * (at % p->done), p->radix * p->done);
-    put_number(table, t->dtype, at, imaginary ? r.im : r.re);
-  }
-  return end_table(c, &type, table);
-}
-
-/* Both parts of the next bins, [before, rest, bins, done, behind]: of x [before, rows, behind, parts] in the first pass, else of [before, 2, rows, done, behind]. */
-static void put_sums(composite_call *c, uint32_t x, const transform *t, const pass *p, uint32_t sum[2]) {
-  static const contract_desc first = {
-      .lhs = {{BEFORE, TERM, REST, DONE, BEHIND, PART}, 6}, .rhs = {{TERM, PART, BIN}, 3}, .out = {{BEFORE, REST, BIN, DONE, BEHIND}, 5}};
-  static const contract_desc later = {
+/* x [before, parts, rows, done, behind]: one part of the next bins, [before, rest, bins, done, behind]. */
+static uint32_t put_sums(composite_call *c, uint32_t x, const transform *t, const pass *p, uint32_t of) {
+  static const contract_desc d = {
       .lhs = {{BEFORE, PART, TERM, REST, DONE, BEHIND}, 6}, .rhs = {{TERM, PART, BIN}, 3}, .out = {{BEFORE, REST, BIN, DONE, BEHIND}, 5}};
-  const ir_tensor shape = *type_of(c, x);
-  const ir_expr given[] = {shape.dims[0], p->radix, p->rest, 1, shape.dims[2], p->parts};
-  const ir_expr ours[] = {shape.dims[0], 2, p->radix, p->rest, p->done, shape.dims[4]};
-  const bool is_first = p->done == 1;
-  x = step_reshape(c, x, 6, is_first ? given : ours);
-  for (uint32_t i = 0; i < 2; i++) sum[i] = step_contract(c, x, pass_table(c, t, p, i), is_first ? &first : &later);
+  const ir_tensor *is = type_of(c, x);
+  const ir_expr apart[] = {is->dims[0], p->parts, p->radix, p->rest, p->done, is->dims[4]};
+  x = step_reshape(c, x, 6, apart);
+  return step_contract(c, x, put_table(c, t, &(table){p->radix, p->bins, p->radix, p->parts, 3, of, p->scale}), &d);
 }
 
-/* Turned for the pass `next`, both parts behind each other: [before, 2, rows, done, behind]. */
+/* Turned by exp(-i tau j1 k / (radix done)) for the pass `next`, both parts behind each other: [before, 2, rows, done, behind]. */
 static uint32_t turn(composite_call *c, const uint32_t sum[2], const transform *t, const pass *next) {
-  uint32_t root[2], part[2];
-  if (!sum[0] || !sum[1]) return 0;
+  uint32_t whole[2], root[2], part[2];
   const ir_tensor shape = *type_of(c, sum[0]);
   const ir_expr apart[] = {shape.dims[0], next->radix, next->rest, next->done, shape.dims[4]};
   const ir_expr joined[] = {shape.dims[0], 1, next->radix * next->rest, next->done, shape.dims[4]};
-  const uint32_t re = step_reshape(c, sum[0], 5, apart), im = step_reshape(c, sum[1], 5, apart);
-  for (uint32_t i = 0; i < 2; i++) root[i] = twiddle_table(c, t, next, i);
   for (uint32_t i = 0; i < 2; i++) {
-    const uint32_t own = step_2(c, IR_OP_mul, re, root[i]), other = step_2(c, IR_OP_mul, im, root[1 - i]);
+    whole[i] = step_reshape(c, sum[i], 5, apart);
+    root[i] = put_table(c, t, &(table){next->radix, next->done, next->radix * next->done, 1, 4, i, 1});
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t own = step_2(c, IR_OP_mul, whole[0], root[i]), other = step_2(c, IR_OP_mul, whole[1], root[1 - i]);
     part[i] = step_reshape(c, step_2(c, i ? IR_OP_add : IR_OP_sub, own, other), 5, joined);
   }
   return step_concat(c, 1, 2, part);
@@ -143,23 +108,23 @@ static uint32_t turn(composite_call *c, const uint32_t sum[2], const transform *
 
 /* x [before, n, behind, parts] is [before, bins, behind, 2]. */
 static uint32_t put_passes(composite_call *c, uint32_t x, const transform *t, const int64_t *radix) {
+  static const uint32_t parts_first[] = {0, 3, 1, 2};
+  const ir_tensor shape = *type_of(c, x);
+  const ir_expr given[] = {shape.dims[0], t->parts, t->length, 1, shape.dims[2]};
   pass p = {.done = 1, .rest = t->length, .parts = t->parts, .scale = 1};
-  for (uint32_t i = 0; x; i++) {
-    const ir_tensor shape = *type_of(c, x);
-    uint32_t sum[2];
-    p.radix = p.bins = radix[i], p.rest /= p.radix;
+  uint32_t sum[2];
+  x = step_reshape(c, step_transpose(c, x, parts_first), 5, given);
+  while (x && p.rest > 1) {
+    p.radix = p.bins = *radix++, p.rest /= p.radix;
     if (p.rest == 1) p.bins = (t->bins + p.done - 1) / p.done, p.scale = t->scale;
-    put_sums(c, x, t, &p, sum);
+    for (uint32_t i = 0; i < 2; i++) sum[i] = put_sums(c, x, t, &p, i);
     p.done *= p.radix, p.parts = 2;
-    if (p.rest > 1) {
-      x = turn(c, sum, t, &(pass){.radix = radix[i + 1], .rest = p.rest / radix[i + 1], .done = p.done});
-      continue;
-    }
-    const ir_expr alone[] = {shape.dims[0], p.done / p.radix * p.bins, shape.dims[i ? 4 : 2], 1};
-    for (uint32_t k = 0; k < 2; k++) sum[k] = step_slice(c, step_reshape(c, sum[k], 4, alone), 1, 0, t->bins, 1);
-    return step_concat(c, 3, 2, sum);
+    if (p.rest > 1) x = turn(c, sum, t, &(pass){.radix = *radix, .rest = p.rest / *radix, .done = p.done});
   }
-  return 0;
+  if (!x) return 0;
+  const ir_expr alone[] = {shape.dims[0], p.done / p.radix * p.bins, shape.dims[2], 1};
+  for (uint32_t i = 0; i < 2; i++) sum[i] = step_slice(c, step_reshape(c, sum[i], 4, alone), 1, 0, t->bins, 1);
+  return step_concat(c, 3, 2, sum);
 }
 
 /* x [.., terms at axis, .., parts] is [.., bins, .., 2], by one product: what is left of the length is 0. */
@@ -172,7 +137,7 @@ static uint32_t put_whole(composite_call *c, uint32_t x, uint32_t axis, const tr
   }
   label_add(&d.lhs, 21);
   label_add(&d.out, 23);
-  return step_contract(c, x, bins_table(c, t, terms), &d);
+  return step_contract(c, x, put_table(c, t, &(table){terms, t->bins, t->length, t->parts, 4, BOTH, t->scale}), &d);
 }
 
 static uint32_t fill(composite_call *c, uint32_t x, uint32_t axis, int64_t count) {
