@@ -58,7 +58,7 @@ static uint32_t count_dots(const equation *e) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < e->count; i++)
     for (uint32_t k = 0; k < e->terms[i].labels.count; k++)
-      if (e->terms[i].labels.at[k] >= DOTS && e->terms[i].labels.at[k] - DOTS + 1 > most)
+      if (e->terms[i].labels.at[k] >= DOTS && (uint32_t)(e->terms[i].labels.at[k] - DOTS) >= most)
         most = (uint32_t)(e->terms[i].labels.at[k] - DOTS + 1);
   return most;
 }

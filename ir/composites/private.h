@@ -47,7 +47,7 @@ uint32_t step_count(composite_call *, uint32_t like, const ir_tensor *shape, uin
 uint32_t step_gather(composite_call *, uint32_t x, uint32_t index, uint32_t axis);
 uint32_t step_from_end(composite_call *, uint32_t index, ir_expr extent); /* a negative index counted from the end of the extent */
 typedef struct label_list {
-  int64_t at[2 * SNT_MAX_RANK];
+  int16_t at[2 * SNT_MAX_RANK];
   uint32_t count;
 } label_list; /* small numbers, one an axis */
 typedef struct contract_desc {
@@ -55,7 +55,7 @@ typedef struct contract_desc {
   int32_t dtype;
 } contract_desc; /* dtype 0: that of the operands */
 static inline void label_add(label_list *l, int64_t label) {
-  if (l->count < 2 * SNT_MAX_RANK) l->at[l->count++] = label;
+  if (l->count < 2 * SNT_MAX_RANK) l->at[l->count++] = (int16_t)label;
 }
 uint32_t step_contract(composite_call *, uint32_t a, uint32_t b, const contract_desc *);
 typedef struct window_desc {
