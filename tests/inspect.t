@@ -200,6 +200,30 @@ for my $model ('matmul_f16', 'matmul_i8') {
 my ($stem, $behind) = @{inspect('tests/inspect/stem_f16.snt --profile h100')};
 ok($stem->{mix}{matrix} > 0 && !$stem->{mix}{fma} && $behind->{mix}{matrix} > 0, 'stem_f16 on h100: two kernels, both on matrix units') or diag(encode_json([$stem, $behind]));
 cmp_ok($behind->{mix}{copy}, '>=', 20, 'stem_f16 on h100: 40 channels are whole vectors, copied');
+# strides of such a convolution pay for its source once more, positions of four channels beside each other: rows of taps are whole vectors, copied
+{
+  my $wide = sub { my ($taps, $out, $pads) = @_; return "graph \@stem(%x: f16[32,3,224,224]) {\n  %w: f16[$out,3,$taps,$taps] = const normal seed=1 scale=0x1p-4\n  %c = conv %x, %w, pads=[$pads], stride=[2,2]\n  return y=%c\n}\n" };
+  for my $case ([7, 64, '3,3,3,3', 14 * 8], [3, 32, '1,1,1,1', 3 * 8]) {
+    my ($taps, $out, $pads, $fragments) = @$case;
+    my ($turned, $rows) = @{inspect(put("stem_$taps.snt", $wide->($taps, $out, $pads)) . ' --profile h100 --sample 3')};
+    ok($turned->{kernel} =~ /loop/ && $rows->{mix}{copy} > 0, "stem of $taps x $taps on h100: its source is stored once more, rows of taps are copied") or diag(encode_json([$turned, $rows]));
+    cmp_ok($rows->{excess}, '<=', 1.01, "stem of $taps x $taps on h100: whole sectors");
+    is($rows->{conflicts}, 0, "stem of $taps x $taps on h100: no conflicts of banks");
+    cmp_ok($rows->{mix}{integer}, '<', 450, "stem of $taps x $taps on h100: an address for a vector of eight, not for an element");
+  }
+  my $free = put('free.profile', "base = h100\nname = free\ntarget = cuda\nlaunch_ns = 0 ns\n");
+  my @small = (['f16', '2,3,19,22', '24,3,3,3', '1,1,1,1', '2,2'], ['f16', '3,5,30,31', '17,5,4,4', '1,1,2,2', '1,2'], ['bf16', '1,2,15,33', '16,2,3,7', '1,3,1,3', '1,4']);
+  for my $case (@small) {
+    my ($type, $x, $w, $pads, $stride) = @$case;
+    my $graph = put("stem_$type.snt", "graph \@stem(%x: ${type}[$x]) {\n  %w: ${type}[$w] = const normal seed=1 scale=0x1p-2\n  %c = conv %x, %w, pads=[$pads], stride=[$stride]\n  return y=%c\n}\n");
+    my $kernels = inspect("$graph --profile $free");
+    ok(@$kernels == 2 && $kernels->[1]{mix}{matrix} > 0, "stem of $type, $w: rows of taps, on matrix units") or diag(encode_json($kernels));
+    for my $run (['cuda-text', $free], ['interp', put('free_interp.profile', slurp($free) =~ s/cuda/interp/r)]) {
+      ($code, $said) = says("$sinter run $graph --device $run->[0] --profile $run->[1] --check --quiet");
+      is($code, 0, "stem of $type, $w: right on $run->[0]") or diag($said);
+    }
+  }
+}
 # attention on units whose lanes hold what is known: a barrier for the keys of a tile and one for its values, and of local memory nothing but panels (copied in vectors of four,
 # read by fragments: 20 of queries and keys, 16 of values)
 my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};

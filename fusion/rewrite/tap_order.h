@@ -5,4 +5,6 @@
 
 /* A contraction of a window and a constant with channels before taps, as one with taps before channels; 0: it is none. */
 uint32_t rewrite_tap_order(rebuild *);
+/* One whose channels are no vector, for matrix units: over rows of taps and channels, of a source that is stored so; 0: it is none, or that does not pay. */
+uint32_t rewrite_tap_rows(rebuild *);
 #endif
