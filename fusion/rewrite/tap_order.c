@@ -44,25 +44,7 @@ static int32_t channel_axis(const rebuild *r, uint32_t side, const ir_expr *labe
   return several && expr_is_const(r->to->pool, t->dims[axis], &extent) && extent % least_channels(r->c, t) == 0 ? (int32_t)axis : -1;
 }
 
-uint32_t rewrite_tap_order(rebuild *r) {
-  if (!goes_through_local(r->c)) return 0;
-  for (uint32_t side = 0; side < 2; side++) {
-    uint32_t rank, args[2] = {r->args[0], r->args[1]};
-    ir_expr perm[SNT_MAX_RANK], turned[SNT_MAX_RANK];
-    const ir_expr *labels = ir_attr_ints(r->from, r->node, keys[side], &rank);
-    const int32_t channel = channel_axis(r, side, labels, rank);
-    if (channel < 0) continue;
-    for (uint32_t i = 0; i < rank; i++) {
-      perm[i] = i < (uint32_t)channel ? i : i + 1 < rank ? i + 1 : (uint32_t)channel;
-      turned[i] = labels[perm[i]];
-    }
-    args[side] = rewrite_moved(r, rebuild_transpose(r, args[side], rank, perm), true);
-    if (args[side]) return rebuild_with(r, 2, args, 1, &(ir_attr_value){keys[side], rank, turned});
-  }
-  return 0;
-}
-
-/* ---- few channels ---- */
+/* ---- few channels: rows of taps ---- */
 
 typedef struct tap_rows {
   taps t;
@@ -78,6 +60,7 @@ static bool read_tap_rows(const rebuild *r, uint32_t side, tap_rows *v) {
   uint32_t rank, own_rank, out_rank;
   const ir_node *w = ir_at(r->to, r->args[1 - side]);
   const tap_axis *across = &v->t.at[1];
+  if (ir_at(r->to, r->args[side])->op != IR_OP_window) return false;
   *v = (tap_rows){.side = side};
   if (w->op != IR_OP_const || w->type.rank != 4 || ir_at(r->to, r->args[side])->type.dtype != w->type.dtype ||
       !matrix_units_find(r->c, w->type.dtype, &units) || !rewrite_read_taps(r, r->args[side], &v->t) || v->t.rank != 4 || v->t.axis != 2)
@@ -164,9 +147,8 @@ static uint32_t weight_rows(rebuild *r, const tap_rows *v, uint32_t weights) {
   return made;
 }
 
-uint32_t rewrite_tap_rows(rebuild *r) {
+static uint32_t in_rows(rebuild *r) {
   tap_rows v;
-  if (!goes_through_local(r->c)) return 0;
   for (uint32_t side = 0; side < 2; side++) {
     if (!read_tap_rows(r, side, &v) || !rows_pay(r, &v)) continue;
     const uint32_t weights = r->args[1 - side];
@@ -178,4 +160,24 @@ uint32_t rewrite_tap_rows(rebuild *r) {
     return rebuild_with(r, 2, args, 2, side ? (const ir_attr_value[]){rows, data} : (const ir_attr_value[]){data, rows});
   }
   return 0;
+}
+
+/* ---- the rule ---- */
+
+uint32_t rewrite_tap_order(rebuild *r) {
+  if (!goes_through_local(r->c)) return 0;
+  for (uint32_t side = 0; side < 2; side++) {
+    uint32_t rank, args[2] = {r->args[0], r->args[1]};
+    ir_expr perm[SNT_MAX_RANK], turned[SNT_MAX_RANK];
+    const ir_expr *labels = ir_attr_ints(r->from, r->node, keys[side], &rank);
+    const int32_t channel = channel_axis(r, side, labels, rank);
+    if (channel < 0) continue;
+    for (uint32_t i = 0; i < rank; i++) {
+      perm[i] = i < (uint32_t)channel ? i : i + 1 < rank ? i + 1 : (uint32_t)channel;
+      turned[i] = labels[perm[i]];
+    }
+    args[side] = rewrite_moved(r, rebuild_transpose(r, args[side], rank, perm), true);
+    if (args[side]) return rebuild_with(r, 2, args, 1, &(ir_attr_value){keys[side], rank, turned});
+  }
+  return in_rows(r);
 }

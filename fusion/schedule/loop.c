@@ -180,16 +180,28 @@ static void probe_apart(void *user, const fusion_load *load) {
   else p->others = true;
 }
 
+/* Is anything read that is cut, turned or a window's? */
+static bool reads_moved(const fusion_context *c, const fusion_group *group) {
+  const ir_graph *g = c->graph;
+  for (uint32_t i = 0; i < group->count; i++)
+    for (uint32_t k = 0; k < ir_at(g, group->nodes[i])->arity; k++) {
+      const uint32_t arg = ir_arg(g, group->nodes[i], k);
+      if (fusion_is_view(g, arg) && ir_at(g, arg)->op != IR_OP_broadcast) return true;
+    }
+  return fusion_is_view(g, group->hero);
+}
+
 /* Do neighbours read nothing but elements a few apart, as strides of two have them? Then an item for each shares sectors with more of them than one for a vector. */
 static bool reads_apart(fusion_context *c, const fusion_group *group, const loop_box *box) {
+  const cost_profile *profile = c->options->profile;
+  if (box->lanes == 1 || profile->reads != COST_READS_STORAGE || !profile->local_bytes || !reads_moved(c, group)) return false;
   expr_pool *x = c->graph->pool;
   const ir_expr lanes = (ir_expr)box->lanes, lane = expr_var_add(x, "lane", 0, lanes, 1);
   const ir_expr vector = expr_var_add(x, "v", 0, expr_div(x, box->space.columns, lanes), 1);
   apart_probe p = {.c = c, .lane = emit_var_number(x, lane)};
   const map_access at = schedule_at(x, &box->space, expr_var_add(x, "row", 0, box->space.rows, 1),
                                     expr_add(x, expr_mul(x, vector, lanes), lane));
-  return box->lanes > 1 && c->options->profile->reads == COST_READS_STORAGE && c->options->profile->local_bytes > 0 &&
-         fusion_walk_loads(c, group, group->hero, &at, probe_apart, &p) && p.found && !p.others;
+  return fusion_walk_loads(c, group, group->hero, &at, probe_apart, &p) && p.found && !p.others;
 }
 
 /* Vectors where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
