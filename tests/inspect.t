@@ -270,11 +270,12 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 44) if system('command -v nvcc >/dev/null 2>&1');
+  skip('nvcc is not here: no figures of registers and spills', 48) if system('command -v nvcc >/dev/null 2>&1');
   put('large_f16.snt', "graph \@large(%x: f16[4096,4096], %w: f16[4096,4096]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
   put('large_i8.snt', "graph \@large(%x: i8[4096,4096], %w: i8[4096,4096]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
+  put('large_stem.snt', "graph \@large(%x: f16[8,3,224,224]) {\n  %w: f16[64,3,7,7] = const normal seed=1\n  %y = conv %x, %w, pads=[3,3,3,3], stride=[2,2]\n  return y=%y\n}\n");
   put('large_attention.snt', "graph \@attention(%q: f16[8,256,96], %k: f16[8,256,96], %v: f16[8,256,112]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
-  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_filled', 'attention_filled_f16', 'attention_40_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
+  for my $model ('large_f16', 'large_i8', 'large_attention', 'large_stem', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_filled', 'attention_filled_f16', 'attention_40_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
     says("$sinter compile " . ($model =~ /large/ ? $dir : 'tests/inspect') . "/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
