@@ -9,6 +9,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Sinter;
 
+my ($code, $said);
 sub inspect { my ($code, $said) = says("$sinter inspect-kernel @_ --json"); return $code ? [] : decode_json($said) }
 
 # ---- the figures ----
@@ -107,6 +108,28 @@ for my $case (['h100', 'softmax'], ['igpu', 'softmax'], ['h100', 'layernorm'], [
   cmp_ok($_->{barriers}, '<=', 4, "$model on $profile: a barrier a reduction, since subgroups reduce") for @$list;
 }
 
+# rows that begin anywhere: neighbours read neighbours, a sector more than there are at most; no more items than a row has fours, or a subgroup
+for my $case ([1021, 'f32', 1.25, 128], [577, 'f32', 1.25, 128], [197, 'f32', 1.25, 32], [77, 'f32', 1.25, 32], [50, 'f32', 1.25, 32], [1021, 'f16', 1.5, 128]) {
+  my ($columns, $type, $most, $items) = @$case;
+  my ($k) = @{inspect(put('rows.snt', "graph \@rows(%x: ${type}[4096,$columns]) {\n  %y = softmax %x\n  return y=%y\n}\n") . ' --profile h100 --sample 8')};
+  cmp_ok($k->{excess}, '<=', $most, "softmax of $columns $type on h100: neighbours read neighbours");
+  is($k->{items}, $items, "softmax of $columns $type on h100: items");
+  is($k->{conflicts}, 0, "softmax of $columns $type on h100: no conflicts of banks");
+}
+
+# what neighbours read lies two elements apart: an item for each shares sectors with more of them than one for four
+for my $case (['depthwise', 'f32[1,96,56,56]', 'conv %x, %w, pads=[1,1,1,1], stride=[2,2], groups=96', 1.6, 620], ['maxpool', 'f32[1,96,112,112]', 'maxpool %x, size=[3,3], pads=[1,1,1,1], stride=[2,2]', 1.6, 520],
+              ['avgpool', 'f32[1,96,112,112]', 'avgpool %x, size=[2,2], stride=[2,2]', 1.01, 160]) {
+  my ($name, $type, $made, $most, $sectors) = @$case;
+  my $w = $name eq 'depthwise' ? "  %w: f32[96,1,3,3] = const normal seed=1\n" : '';
+  my $graph = put("$name.snt", "graph \@apart(%x: $type) {\n$w  %y = $made\n  return y=%y\n}\n");
+  my ($k) = @{inspect("$graph --profile h100 --sample 3")};
+  cmp_ok($k->{excess}, '<=', $most, "$name of stride 2 on h100: sectors near the fewest possible");
+  cmp_ok($k->{sectors} * 256 / $k->{items}, '<=', $sectors, "$name of stride 2 on h100: sectors for 256 results");
+  ($code, $said) = says("$sinter run $graph --device cuda-text --profile h100 --check --quiet");
+  is($code, 0, "$name of stride 2: right on cuda-text") or diag($said);
+}
+
 # what is read along another axis than it is stored along, and results stored in another order than their sums have: a tile in local memory
 for my $case (['h100', 'transpose', 1.05], ['dgpu', 'transpose', 1.05], ['igpu', 'transpose', 1.05], ['h100', 'transpose_bytes', 1.1], ['h100', 'conv1x1_q8', 1.1]) {
   my ($profile, $model, $most) = @$case;
@@ -154,7 +177,7 @@ for my $case (['matmul', 0.1], ['conv1x1', 0.15]) {
   cmp_ok($tile->{mix}{integer}, '<=', 4 * $most * $tile->{mix}{fma}, "$model on mobile: at most $most integer instructions a multiply-add");
 }
 
-my ($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100");
+($code, $said) = says("$sinter inspect-kernel tests/inspect/even.snt --profile h100");
 is($code, 0, 'a table') or diag($said);
 like($said, qr/^kernel +groups +items +words +local B +sectors +\/ideal +conflicts/m, 'with a head');
 like($said, qr/^k0_contract +4 +\d+ .* fma \d+/m, 'and a line a kernel');
@@ -200,6 +223,30 @@ for my $model ('matmul_f16', 'matmul_i8') {
 my ($stem, $behind) = @{inspect('tests/inspect/stem_f16.snt --profile h100')};
 ok($stem->{mix}{matrix} > 0 && !$stem->{mix}{fma} && $behind->{mix}{matrix} > 0, 'stem_f16 on h100: two kernels, both on matrix units') or diag(encode_json([$stem, $behind]));
 cmp_ok($behind->{mix}{copy}, '>=', 20, 'stem_f16 on h100: 40 channels are whole vectors, copied');
+# strides of such a convolution pay for its source once more, positions of four channels beside each other: rows of taps are whole vectors, copied
+{
+  my $wide = sub { my ($taps, $out, $pads) = @_; return "graph \@stem(%x: f16[32,3,224,224]) {\n  %w: f16[$out,3,$taps,$taps] = const normal seed=1 scale=0x1p-4\n  %c = conv %x, %w, pads=[$pads], stride=[2,2]\n  return y=%c\n}\n" };
+  for my $case ([7, 64, '3,3,3,3', 14 * 8], [3, 32, '1,1,1,1', 3 * 8]) {
+    my ($taps, $out, $pads, $fragments) = @$case;
+    my ($turned, $rows) = @{inspect(put("stem_$taps.snt", $wide->($taps, $out, $pads)) . ' --profile h100 --sample 3')};
+    ok($turned->{kernel} =~ /loop/ && $rows->{mix}{copy} > 0, "stem of $taps x $taps on h100: its source is stored once more, rows of taps are copied") or diag(encode_json([$turned, $rows]));
+    cmp_ok($rows->{excess}, '<=', 1.01, "stem of $taps x $taps on h100: whole sectors");
+    is($rows->{conflicts}, 0, "stem of $taps x $taps on h100: no conflicts of banks");
+    cmp_ok($rows->{mix}{integer}, '<', 450, "stem of $taps x $taps on h100: an address for a vector of eight, not for an element");
+  }
+  my $free = put('free.profile', "base = h100\nname = free\ntarget = cuda\nlaunch_ns = 0 ns\n");
+  my @small = (['f16', '2,3,19,22', '24,3,3,3', '1,1,1,1', '2,2'], ['f16', '3,5,30,31', '17,5,4,4', '1,1,2,2', '1,2'], ['bf16', '1,2,15,33', '16,2,3,7', '1,3,1,3', '1,4']);
+  for my $case (@small) {
+    my ($type, $x, $w, $pads, $stride) = @$case;
+    my $graph = put("stem_$type.snt", "graph \@stem(%x: ${type}[$x]) {\n  %w: ${type}[$w] = const normal seed=1 scale=0x1p-2\n  %c = conv %x, %w, pads=[$pads], stride=[$stride]\n  return y=%c\n}\n");
+    my $kernels = inspect("$graph --profile $free");
+    ok(@$kernels == 2 && $kernels->[1]{mix}{matrix} > 0, "stem of $type, $w: rows of taps, on matrix units") or diag(encode_json($kernels));
+    for my $run (['cuda-text', $free], ['interp', put('free_interp.profile', slurp($free) =~ s/cuda/interp/r)]) {
+      ($code, $said) = says("$sinter run $graph --device $run->[0] --profile $run->[1] --check --quiet");
+      is($code, 0, "stem of $type, $w: right on $run->[0]") or diag($said);
+    }
+  }
+}
 # attention on units whose lanes hold what is known: a barrier for the keys of a tile and one for its values, and of local memory nothing but panels (copied in vectors of four,
 # read by fragments: 20 of queries and keys, 16 of values)
 my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};
@@ -223,11 +270,12 @@ ok((grep { $_->{excess} > 2 } @$strided), 'strided accesses are more sectors tha
 # ---- registers ----
 
 SKIP: {
-  skip('nvcc is not here: no figures of registers and spills', 44) if system('command -v nvcc >/dev/null 2>&1');
+  skip('nvcc is not here: no figures of registers and spills', 48) if system('command -v nvcc >/dev/null 2>&1');
   put('large_f16.snt', "graph \@large(%x: f16[4096,4096], %w: f16[4096,4096]) {\n  %y = matmul %x, %w\n  return y=%y\n}\n");
   put('large_i8.snt', "graph \@large(%x: i8[4096,4096], %w: i8[4096,4096]) {\n  %y = matmul_integer %x, %w\n  return y=%y\n}\n");
+  put('large_stem.snt', "graph \@large(%x: f16[8,3,224,224]) {\n  %w: f16[64,3,7,7] = const normal seed=1\n  %y = conv %x, %w, pads=[3,3,3,3], stride=[2,2]\n  return y=%y\n}\n");
   put('large_attention.snt', "graph \@attention(%q: f16[8,256,96], %k: f16[8,256,96], %v: f16[8,256,112]) {\n  %y = attention %q, %k, %v\n  return y=%y\n}\n");
-  for my $model ('large_f16', 'large_i8', 'large_attention', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_filled', 'attention_filled_f16', 'attention_40_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
+  for my $model ('large_f16', 'large_i8', 'large_attention', 'large_stem', 'matmul', 'matmul_f16', 'matmul_i8', 'mlp', 'conv3x3', 'attention', 'attention_causal', 'attention_f16', 'attention_odd_f16', 'attention_filled', 'attention_filled_f16', 'attention_40_f16', 'attention_causal_bf16', 'conv3x3_f16', 'stem_f16') {
     says("$sinter compile " . ($model =~ /large/ ? $dir : 'tests/inspect') . "/$model.snt --profile h100 --target cuda -o $dir/$model");
     for my $source (glob "$dir/$model/*.cu") {
       for my $arch ('sm_80', 'sm_90') {
@@ -249,8 +297,9 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 26) if lacks($selector);
-      for my $model (glob 'tests/inspect/{stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 27) if lacks($selector);
+      for my $model (glob 'tests/inspect/{rows_odd,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+        next if $model =~ /rows_odd/ && $target eq 'spirv'; # subgroups of 32
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");
         is($code, 0, "$selector as $base: " . ($model =~ s{.*/}{}r)) or diag($said);

@@ -1,6 +1,7 @@
 /* One kernel of two groups: its members, what it reads and stores, its kind and hero; legality by kind and by the device's limits.
    Invariant: a node that another group reads is an output; views are read through. */
 #include "fusion/contract_set.h"
+#include "fusion/fragments.h"
 #include "fusion/winograd.h"
 #include "fusion/group/private.h"
 #include "fusion/image.h"
@@ -35,8 +36,11 @@ static double columns_beside(const grouping *s, uint32_t node, uint32_t shared) 
 
 /* A contraction over a few taps of a window: a stencil rather than a matrix product. Where the taps are vectors of channels it has tiles; where vectors
    are explicit, so have many columns of the same taps, which a stencil would read for each. Weights are few beside what they make; on
-   lanes without local memory near they need only be fewer where no columns share a tap, since tiles would gain nothing. */
+   lanes without local memory near they need only be fewer where no columns share a tap, since tiles would gain nothing. Matrix units multiply a fragment of
+   columns at once. */
 static bool is_stencil(const grouping *s, uint32_t node) {
+  enum { FRAGMENT = 16 };
+  matrix_units units;
   const ir_graph *g = s->c->graph;
   const uint32_t lhs = ir_arg(g, node, 0), rhs = ir_arg(g, node, 1);
   bool output;
@@ -49,6 +53,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
   const double beside = columns_beside(s, node, a < b);
   if (schedule_is_explicit(s->c) && taps * beside > FUSION_STENCIL_TAPS) return false;
+  if (beside >= FRAGMENT && matrix_units_find(s->c, ir_at(g, lhs)->type.dtype, &units)) return false;
   const bool tiles = schedule_is_explicit(s->c) || s->c->options->profile->local_bytes > 0;
   const double few = tiles || beside > 1 ? out / 64 : out;
   return out > 0 && taps <= FUSION_STENCIL_TAPS && wide >= out && (a < few || b < few);

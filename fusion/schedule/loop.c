@@ -161,6 +161,49 @@ static int64_t widest_lanes(const fusion_context *c, const fusion_group *group, 
   return results < (double)wide * p->group_items * p->min_groups ? schedule_item_lanes(c) : wide;
 }
 
+typedef struct apart_probe {
+  const fusion_context *c;
+  uint32_t lane;
+  bool found, others;
+} apart_probe;
+
+static void probe_apart(void *user, const fusion_load *load) {
+  enum { SECTOR = 32 }; /* bytes that memory gives at once */
+  apart_probe *p = user;
+  expr_pool *x = p->c->graph->pool;
+  const int64_t bytes = ir_dtypes[ir_at(p->c->graph, load->node)->type.dtype].bytes;
+  const ir_expr offset = fusion_stored_offset(p->c, load->node, load->access);
+  int64_t step;
+  ir_expr rest;
+  if (!expr_uses_var(x, offset, p->lane)) return;
+  if (expr_split_affine(x, offset, p->lane, &step, &rest) && step > 1 && step * bytes < SECTOR) p->found = true;
+  else p->others = true;
+}
+
+/* Is anything read that is cut, turned or a window's? */
+static bool reads_moved(const fusion_context *c, const fusion_group *group) {
+  const ir_graph *g = c->graph;
+  for (uint32_t i = 0; i < group->count; i++)
+    for (uint32_t k = 0; k < ir_at(g, group->nodes[i])->arity; k++) {
+      const uint32_t arg = ir_arg(g, group->nodes[i], k);
+      if (fusion_is_view(g, arg) && ir_at(g, arg)->op != IR_OP_broadcast) return true;
+    }
+  return fusion_is_view(g, group->hero);
+}
+
+/* Do neighbours read nothing but elements a few apart, as strides of two have them? Then an item for each shares sectors with more of them than one for a vector. */
+static bool reads_apart(fusion_context *c, const fusion_group *group, const loop_box *box) {
+  const cost_profile *profile = c->options->profile;
+  if (box->lanes == 1 || profile->reads != COST_READS_STORAGE || !profile->local_bytes || !reads_moved(c, group)) return false;
+  expr_pool *x = c->graph->pool;
+  const ir_expr lanes = (ir_expr)box->lanes, lane = expr_var_add(x, "lane", 0, lanes, 1);
+  const ir_expr vector = expr_var_add(x, "v", 0, expr_div(x, box->space.columns, lanes), 1);
+  apart_probe p = {.c = c, .lane = emit_var_number(x, lane)};
+  const map_access at = schedule_at(x, &box->space, expr_var_add(x, "row", 0, box->space.rows, 1),
+                                    expr_add(x, expr_mul(x, vector, lanes), lane));
+  return fusion_walk_loads(c, group, group->hero, &at, probe_apart, &p) && p.found && !p.others;
+}
+
 /* Vectors where the columns are long, or rows are whole vectors or vectors whole rows; a single element otherwise. */
 static void pick_lanes(fusion_context *c, const fusion_group *group, loop_box *box) {
   enum { SHORT_ROW = 128 };
@@ -174,6 +217,7 @@ static void pick_lanes(fusion_context *c, const fusion_group *group, loop_box *b
     if (flat ? whole && run > 0 && (run % lanes == 0 || lanes % run == 0) : whole || lanes == least) break;
   }
   box->lanes = (uint32_t)lanes;
+  if (reads_apart(c, group, box)) box->lanes = 1;
 }
 
 static uint32_t pick_items(const fusion_context *c, const loop_box *boxes, uint32_t count) {

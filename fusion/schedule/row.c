@@ -360,13 +360,20 @@ static snt_result build_rows_items(row_job *j) {
   return finish(j, j->groups);
 }
 
+/* Rows that begin anywhere hold no vectors: where items read memory together, neighbours take neighbouring elements. */
+static bool lies_apart(const row_job *j) {
+  const cost_profile *p = j->c->options->profile;
+  return p->reads == COST_READS_STORAGE && p->local_bytes > 0 && !fusion_keeps_order(j->c->options) &&
+         expr_multiple_of(j->c->graph->pool, j->columns) % 4;
+}
+
 /* Vectors of an item along a row: several side by side where they leave no tail and a sweep enough trips. */
 static uint32_t lanes_along(const row_job *j, int64_t columns) {
   enum { TRIPS = 8 };
   const uint32_t wide = schedule_wide_lanes(j->c, j->group);
   const double items = j->c->options->profile->row_items;
   const int64_t trip = wide * (int64_t)(items > 1 ? items : 1);
-  if (columns < 4) return 1;
+  if (columns < 4 || lies_apart(j)) return 1;
   return wide < 4 || fusion_keeps_order(j->c->options) || columns < TRIPS * trip || expr_multiple_of(j->c->graph->pool, j->columns) % trip
              ? 4
              : wide;
@@ -386,7 +393,7 @@ static snt_result build_rows_lanes(row_job *j) {
     j->items = most;
   }
   if (j->items < 1) j->items = 1;
-  while (j->items > 1 && (int64_t)j->items * j->lanes > columns) j->items /= 2;
+  while (j->items > 1 && (int64_t)j->items * (j->items > p->subgroup_min ? 4 : j->lanes) > columns) j->items /= 2;
   j->items = whole_items(j, columns);
   const bool many = !row_has_full_outputs(j) && p->subgroup_min >= WARP && (double)rows >= p->units * p->lanes;
   if (columns <= (many ? WARP * 2 : SHORT) && rows >= columns) return build_rows_items(j);
