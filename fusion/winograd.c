@@ -29,10 +29,10 @@ static uint32_t add_matrix(rebuild *r, const winograd_form *f, bool output) {
 
 typedef struct arrangement {
   uint8_t rows, channel;             /* axes of the source and of the result; columns follow rows */
-  ir_expr first[6], mid[3], last[6]; /* labels of what the three contractions make */
+  char first[19], mid[12], last[19]; /* labels of the three contractions: lhs, rhs, out */
 } arrangement;
-static const arrangement channels_last = {1, 3, {6, 7, 0, 1, 2, 3}, {0, 1, 3}, {2, 3, 6, 4, 7, 5}},
-                         channels_first = {2, 1, {6, 7, 1, 0, 2, 3}, {0, 3, 1}, {3, 2, 4, 6, 5, 7}};
+static const arrangement arrangements[2] = {{1, 3, "012345 6745 670123", "012 023 013", "012345 6701 236475"},
+                                            {2, 1, "012345 6745 671023", "021 023 031", "012345 6701 324657"}};
 
 typedef struct conv {
   const arrangement *order;
@@ -51,7 +51,7 @@ static bool read_window(const rebuild *r, uint32_t node, conv *v) {
   static const ir_expr wanted[] = {1, 1, 3, 0, 0};
   const ir_graph *g = r->to;
   uint32_t count;
-  v->order = schedule_is_explicit(r->c) ? &channels_last : &channels_first;
+  v->order = &arrangements[!schedule_is_explicit(r->c)];
   const uint32_t rows = v->order->rows;
   if (ir_at(g, node)->op != IR_OP_window || ir_at(g, node)->type.rank != 6 || ir_attr_int(g, node, IR_ATTR_axis, 0) != rows) return false;
   for (uint32_t k = 0; k < IR_COUNT(keys); k++) {
@@ -163,29 +163,35 @@ static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
   return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
 }
 
-static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const ir_attr_value lists[3]) {
-  const ir_node *n = ir_at(r->from, r->node);
-  const uint32_t made = a && b ? ir_add_node(r->to, IR_OP_contract, 2, (const uint32_t[]){a, b}, 3, lists, NULL) : 0;
-  if (!made || r->to->failed) return made;
-  r->to->nodes.at[made].origin = n->origin;
-  if (n->name) {
-    const char *name = ir_node_name(r->from, r->node);
-    r->to->nodes.at[made].name = ir_name_add(r->to, name, strlen(name));
+static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const char *labels) {
+  static const uint8_t keys[3] = {IR_ATTR_lhs, IR_ATTR_rhs, IR_ATTR_out};
+  ir_attr_value lists[3];
+  ir_expr all[19];
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < 3; k++, at++) {
+    const uint32_t first = at;
+    for (; labels[at] >= '0'; at++) all[at] = labels[at] - '0';
+    lists[k] = (ir_attr_value){keys[k], at - first, all + first};
   }
+  const uint32_t made = a && b ? ir_add_node(r->to, IR_OP_contract, 2, (const uint32_t[]){a, b}, 3, lists, NULL) : 0;
+  if (made && !r->to->failed) rebuild_keep_identity(r, made, r->node);
   return made;
 }
 
-/* `dims` have the channel last, where it may come first it does at axis `first`. */
+/* `dims` have the channel last; where it comes before positions it is at axis `first`. */
 static uint32_t reshape(rebuild *r, const conv *v, uint32_t a, uint32_t rank, uint32_t first, ir_expr *dims) {
+  if (v->order->channel == 3) first = rank - 1;
   const ir_expr channel = dims[rank - 1];
-  if (v->order == &channels_first) memmove(dims + first + 1, dims + first, (rank - 1 - first) * sizeof *dims), dims[first] = channel;
+  memmove(dims + first + 1, dims + first, (rank - 1 - first) * sizeof *dims);
+  dims[first] = channel;
   return a ? rebuild_reshape(r, a, rank, dims) : 0;
 }
 
 /* The source with as much more padding as whole tiles need, one `pad` in all. */
 static uint32_t extend_source(rebuild *r, const conv *v, const winograd_form *f) {
   expr_pool *x = r->to->pool;
-  const ir_expr m = (ir_expr)f->results, tiles[2] = {tiles_along(x, v->rows, m), tiles_across(r->c, v, f)}, sides[2] = {v->rows, v->columns};
+  const ir_expr m = (ir_expr)f->results, tiles[2] = {tiles_along(x, v->rows, m), tiles_across(r->c, v, f)},
+                sides[2] = {v->rows, v->columns};
   ir_expr more[2], low[4] = {0}, high[4] = {0};
   uint32_t count, source = v->source;
   for (uint32_t i = 0; i < 2; i++) more[i] = expr_sub(x, expr_mul(x, tiles[i], m), sides[i]);
@@ -217,7 +223,6 @@ static uint32_t take_tiles(rebuild *r, const conv *v, const winograd_form *f) {
 }
 
 static uint32_t as_winograd(rebuild *r) {
-  static const ir_expr six[6] = {0, 1, 2, 3, 4, 5}, taps[4] = {6, 7, 4, 5}, points[4] = {6, 7, 0, 1}, weights[3] = {0, 2, 3};
   conv v;
   if (!read_conv(r, &v)) return 0;
   const winograd_form *f = pick_form(r->c, &v);
@@ -225,21 +230,17 @@ static uint32_t as_winograd(rebuild *r) {
   if (!f || (!uses->first && !ir_find_uses(r->from, r->c->arena, uses)) || fusion_is_whole(r->from, uses, r->node)) return 0;
   expr_pool *x = r->to->pool;
   int64_t literal;
-  const bool first_channel = v.order == &channels_first;
   const ir_expr a = (ir_expr)f->tile, m = (ir_expr)f->results, n = v.batch, channels = (ir_expr)v.channels, outputs = (ir_expr)v.outputs;
-  const ir_expr down = tiles_along(x, v.rows, m), across = tiles_across(r->c, &v, f), all = schedule_product(x, 3, (const ir_expr[]){n, down, across});
+  const ir_expr down = tiles_along(x, v.rows, m), across = tiles_across(r->c, &v, f),
+                all = schedule_product(x, 3, (const ir_expr[]){n, down, across});
   if (!expr_proves_le(x, v.rows, expr_mul(x, down, m)) || !expr_proves_le(x, v.columns, expr_mul(x, across, m))) return 0;
-  if (first_channel && !expr_is_const(x, all, &literal)) return 0; /* columns of a product */
-  const ir_expr rows[3] = {0, first_channel ? 2 : 1, first_channel ? 1 : 2};
-  const ir_attr_value in_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, v.order->first}, {IR_ATTR_rhs, 4, taps}};
-  const ir_attr_value mid_lists[] = {{IR_ATTR_lhs, 3, rows}, {IR_ATTR_out, 3, v.order->mid}, {IR_ATTR_rhs, 3, weights}};
-  const ir_attr_value out_lists[] = {{IR_ATTR_lhs, 6, six}, {IR_ATTR_out, 6, v.order->last}, {IR_ATTR_rhs, 4, points}};
+  if (v.order->channel == 1 && !expr_is_const(x, all, &literal)) return 0; /* columns of a product */
   const uint32_t tiles = take_tiles(r, &v, f), into = add_matrix(r, f, false), u = add_weights(r, &v, f), back = add_matrix(r, f, true);
-  const uint32_t first = product(r, tiles, into, in_lists);
+  const uint32_t first = product(r, tiles, into, v.order->first);
   const uint32_t flat = reshape(r, &v, first, 3, 1, (ir_expr[]){a * a, all, channels});
-  const uint32_t middle = product(r, flat, u, mid_lists);
+  const uint32_t middle = product(r, flat, u, v.order->mid);
   const uint32_t split = reshape(r, &v, middle, 6, 2, (ir_expr[]){a, a, n, down, across, outputs});
-  const uint32_t last = product(r, split, back, out_lists);
+  const uint32_t last = product(r, split, back, v.order->last);
   const uint32_t whole = reshape(r, &v, last, 4, 1, (ir_expr[]){n, expr_mul(x, down, m), expr_mul(x, across, m), outputs});
   return crop(r, whole ? ir_add_cast(r->to, whole, v.dtype) : 0, ir_at(r->from, r->node)->type.dims);
 }

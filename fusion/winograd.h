@@ -25,7 +25,7 @@ typedef struct winograd_weights {
 } winograd_weights;
 void winograd_describe(winograd_weights *); /* the making of it; its source and all else is given */
 
-bool winograd_is_allowed(const fusion_context *); /* the numerics may reassociate */
+bool winograd_is_allowed(const fusion_context *);     /* the numerics may reassociate */
 uint32_t winograd_item_tiles(const fusion_context *); /* of a row, that a work-item takes side by side */
 /* Is the contraction with one of the matrices, in numerics that may reassociate? `output`: the last of the three. */
 const winograd_form *winograd_of(const fusion_context *, uint32_t node, bool *output);

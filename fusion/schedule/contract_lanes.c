@@ -122,6 +122,16 @@ static bool idle_lanes_pay(const contraction *t, ir_expr of_matrix, int64_t item
   return 2 * ((tiles + items - 1) / items * items) <= 3 * tiles;
 }
 
+static ir_expr held_below(emit *e, ir_expr tile, ir_expr tiles) {
+  e->same = true;
+  return emit_var_for(e, "tile", emit_expr(e, expr_min(e->x, tile, expr_sub(e->x, tiles, 1))), 0, tiles);
+}
+
+ir_expr contract_item(emit *e, ir_expr group, uint32_t items, ir_expr tiles) {
+  const ir_expr tile = expr_add(e->x, expr_mul(e->x, group, (ir_expr)items), emit_item(e, 0, items));
+  return expr_proves_lt(e->x, tile, tiles) ? tile : held_below(e, tile, tiles);
+}
+
 snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
@@ -145,15 +155,10 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
   ir_expr part = expr_div(x, g, row_tiles);
   if (!expr_proves_lt(x, part, parts)) part = emit_var_for(t->e, "part", emit_expr(t->e, part), 0, parts); /* rows of an open extent */
-  ir_expr number = expr_add(x, expr_mul(x, part, (ir_expr)items), emit_item(t->e, 0, items));
-  t->e->same = !expr_proves_lt(x, number, tiles);
-  if (t->e->same) /* the last lanes repeat the last tile */
-    number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
-  if (with_idle != of_matrix) { /* likewise those of a matrix */
-    const ir_expr last = expr_sub(x, of_matrix, 1), tile = expr_min(x, expr_mod(x, number, with_idle), last);
-    number = expr_add(x, expr_mul(x, expr_div(x, number, with_idle), of_matrix), emit_var_for(t->e, "tile", emit_expr(t->e, tile), 0, of_matrix));
-    t->e->same = true;
-  }
+  ir_expr number = contract_item(t->e, part, items, tiles);
+  if (with_idle != of_matrix) /* likewise those of a matrix */
+    number = expr_add(x, expr_mul(x, expr_div(x, number, with_idle), of_matrix),
+                      held_below(t->e, expr_mod(x, number, with_idle), of_matrix));
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows, t->past_rows);
   vectors_side_by_side(t);

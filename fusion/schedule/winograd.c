@@ -103,7 +103,9 @@ static void transform_line(const transform *w, const uint32_t *in, uint32_t *out
 
 /* ---- one tile of vectors ---- */
 
-static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) { return emit_value_type(e, value).lanes == 1 ? value : kir_lane(e->k, value, lane); }
+static uint32_t in_lane(emit *e, uint32_t value, uint32_t lane) {
+  return emit_value_type(e, value).lanes == 1 ? value : kir_lane(e->k, value, lane);
+}
 
 /* An element of the operand, for each of the tiles side by side. */
 static uint32_t read_element(transform *w, uint32_t r, uint32_t s) {
@@ -187,29 +189,41 @@ static bool place_labels(transform *w) {
   t->row_axis = CONTRACT_NONE;
   t->lane_operand = 0;
   w->side = schedule_is_explicit(t->c) ? 0 : winograd_item_tiles(t->c);
-  t->outer_axis = w->side ? (w->output ? 4 : 5) : w->output ? 3 : 4; /* lanes: [n, k, down, m, across, m] and [a, a, c, n, down, across];
+  t->outer_axis = w->side     ? (w->output ? 4 : 5)
+                  : w->output ? 3
+                              : 4; /* lanes: [n, k, down, m, across, m] and [a, a, c, n, down, across];
                                                                         else [n, down, m, across, m, k] and [a, a, n, down, across, c] */
   if (w->side) return true;
   t->lanes = contract_lanes(t->c, contract_literal(t, t->lane_axis, &extent) ? extent : 0);
   return t->lanes > 1;
 }
 
-static snt_result build(transform *w) {
+/* The tile that the number is of, of all but the results of a line, the vectors' axis and, where an item has a row of tiles, the outer axis. */
+static ir_expr count_tiles(transform *w, ir_expr *extent) {
   contraction *t = &w->t;
-  fusion_context *c = t->c;
-  expr_pool *x = c->graph->pool;
-  emit *e = t->e = emit_begin(c, t->group, "winograd");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-  const uint32_t batch = (uint32_t)t->out[w->output ? 0 : 2], down = (uint32_t)t->out[w->output ? 1 : 3],
-                 across = (uint32_t)t->out[t->outer_axis];
-  t->groups = expr_mul(x, t->extent[batch], t->extent[down]);
-  t->group_number = emit_group(e, t->groups);
-  t->at[batch] = t->extent[batch] == 1 ? 0 : expr_div(x, t->group_number, t->extent[down]);
-  const ir_expr row = expr_mod(x, t->group_number, t->extent[down]);
-  t->at[down] = row < 0 ? emit_var_for(e, "p", emit_expr(e, row), 0, t->extent[down]) : row;
+  expr_pool *x = t->c->graph->pool;
+  ir_expr all = 1;
+  for (uint32_t i = 0; i < t->out_rank; i++) {
+    const uint32_t label = (uint32_t)t->out[i];
+    extent[i] = label == w->result[0] || label == w->result[1] ? 1 : t->extent[label];
+    if ((int32_t)i == t->outer_axis) extent[i] = w->side ? expr_div(x, extent[i], (ir_expr)w->side) : 1;
+    else if ((int32_t)i == t->lane_axis) extent[i] = 1;
+    all = expr_mul(x, all, extent[i]);
+  }
+  return all;
+}
+
+/* A row of tiles. */
+static void emit_row(transform *w) {
+  contraction *t = &w->t;
+  emit *e = t->e;
+  expr_pool *x = e->x;
+  const uint32_t across = (uint32_t)t->out[t->outer_axis];
   int64_t tiles;
-  if (expr_is_const(x, t->extent[across], &tiles) && !contract_stage_pads(t, 0, tiles))
-    return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", t->group->hero, "the region of a staged operand is not affine");
+  if (expr_is_const(x, t->extent[across], &tiles) && !contract_stage_pads(t, 0, tiles)) {
+    e->failed = true;
+    return;
+  }
   const ir_expr v = emit_steps(e, "o", 0, t->extent[across], 1);
   t->at[across] = v;
   const ir_expr columns = t->extent[t->out[t->lane_axis]], whole = expr_sub(x, columns, expr_mod(x, columns, t->lanes));
@@ -217,38 +231,38 @@ static snt_result build(transform *w) {
   if (whole != columns)
     schedule_vector_loop(e, expr_sub(x, columns, t->lanes), columns, t->lanes, 0, transform_tile, w); /* begins before them */
   emit_loop_end(e, v, 0, NULL, NULL);
-  return emit_end(e, t->groups, 0, 0, NULL);
 }
 
-/* Neighbouring items have neighbouring tiles. The last ones of a group repeat the last. */
-static snt_result build_lanes(transform *w) {
+/* Tiles of a row beside each other. */
+static void emit_side(transform *w) {
   contraction *t = &w->t;
-  expr_pool *x = t->c->graph->pool;
-  const cost_profile *p = t->c->options->profile;
-  emit *e = t->e = emit_begin(t->c, t->group, "winograd");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
-  const ir_expr items = (ir_expr)fmin(p->group_items, CONTRACT_ITEMS), side = (ir_expr)w->side;
-  ir_expr extent[SNT_MAX_RANK], all = 1;
-  for (uint32_t i = 0; i < t->out_rank; i++) {
-    const uint32_t label = (uint32_t)t->out[i];
-    extent[i] = label == w->result[0] || label == w->result[1] ? 1 : t->extent[label];
-    if ((int32_t)i == t->outer_axis) extent[i] = expr_div(x, extent[i], side);
-    all = expr_mul(x, all, extent[i]);
-  }
-  const ir_expr groups = expr_ceil_div(x, all, items);
-  ir_expr rest = expr_add(x, expr_mul(x, emit_group(e, groups), items), emit_item(e, 0, (uint32_t)items));
-  e->same = !expr_proves_lt(x, rest, all);
-  if (e->same) rest = emit_var_for(e, "tile", emit_expr(e, expr_min(x, rest, expr_sub(x, all, 1))), 0, all);
-  for (uint32_t i = t->out_rank; i-- > 0; rest = expr_div(x, rest, extent[i]))
-    t->at[t->out[i]] = extent[i] == 1 ? 0 : expr_mod(x, rest, extent[i]);
-  e->quads = e->near = true, e->near_storage = w->side > 1;
+  emit *e = t->e;
   const uint32_t across = (uint32_t)t->out[t->outer_axis];
-  w->first = t->at[across] = expr_mul(x, t->at[across], side);
+  e->quads = e->near = true, e->near_storage = w->side > 1;
+  w->first = t->at[across] = expr_mul(e->x, t->at[across], (ir_expr)w->side);
   w->lane = emit_lanes(e, 0, w->side);
-  if (w->output) t->at[across] = expr_add(x, w->first, w->lane);
+  if (w->output) t->at[across] = expr_add(e->x, w->first, w->lane);
   transform_tile(e, w, t->at[t->out[t->lane_axis]]);
   emit_scalar_lanes(e);
-  return emit_end(e, groups, 0, 0, NULL);
+}
+
+static snt_result build(transform *w) {
+  contraction *t = &w->t;
+  expr_pool *x = t->c->graph->pool;
+  emit *e = t->e = emit_begin(t->c, t->group, "winograd");
+  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  ir_expr extent[SNT_MAX_RANK];
+  const uint32_t items = (uint32_t)fmin(t->c->options->profile->group_items, CONTRACT_ITEMS);
+  const ir_expr all = count_tiles(w, extent);
+  t->groups = w->side ? expr_ceil_div(x, all, (ir_expr)items) : all;
+  t->group_number = emit_group(e, t->groups);
+  ir_expr rest = w->side ? contract_item(e, t->group_number, items, all) : t->group_number;
+  for (uint32_t i = t->out_rank; i-- > 0; rest = expr_div(x, rest, extent[i])) {
+    const ir_expr at = expr_mod(x, rest, extent[i]);
+    t->at[t->out[i]] = at < 0 && rest == t->group_number ? emit_var_for(e, "p", emit_expr(e, at), 0, extent[i]) : at;
+  }
+  (w->side ? emit_side : emit_row)(w);
+  return emit_end(e, t->groups, 0, 0, NULL);
 }
 
 snt_result schedule_winograd_build(fusion_context *c, const fusion_group *group, const winograd_form *form, bool output) {
@@ -256,8 +270,7 @@ snt_result schedule_winograd_build(fusion_context *c, const fusion_group *group,
   w.rows = output ? form->results : form->tile;
   contract_set_find(c, group, &w.t.set);
   if (!place_labels(&w) || w.t.set.count != 1) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "not a transform");
-  if (w.side) return build_lanes(&w);
   int64_t tiles;
-  if (contract_literal(&w.t, w.t.outer_axis, &tiles)) contract_find_pads(&w.t, contract_operand(&w.t, 0, 0));
+  if (!w.side && contract_literal(&w.t, w.t.outer_axis, &tiles)) contract_find_pads(&w.t, contract_operand(&w.t, 0, 0));
   return build(&w);
 }
