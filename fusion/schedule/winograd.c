@@ -238,7 +238,8 @@ static void emit_side(transform *w) {
   contraction *t = &w->t;
   emit *e = t->e;
   const uint32_t across = (uint32_t)t->out[t->outer_axis];
-  e->quads = e->near = true, e->near_storage = w->side > 1;
+  e->quads = w->side > 1 && !w->output;
+  e->near = true, e->near_storage = w->side > 1 || w->output; /* what follows may be read where nothing is stored */
   w->first = t->at[across] = expr_mul(e->x, t->at[across], (ir_expr)w->side);
   w->lane = emit_lanes(e, 0, w->side);
   if (w->output) t->at[across] = expr_add(e->x, w->first, w->lane);
