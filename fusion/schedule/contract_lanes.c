@@ -115,21 +115,12 @@ void contract_narrow_tile(contraction *t) {
   t->vectors = 1, t->rows = (uint32_t)(rows < most ? rows : most);
 }
 
-/* Of several matrices: may some lanes of a group repeat the last tile of one, so that all read its elements at one address? */
-static bool idle_lanes_pay(const contraction *t, ir_expr of_matrix, int64_t items) {
-  int64_t tiles;
-  if (!reads_texels(t) || !expr_is_const(t->c->graph->pool, of_matrix, &tiles) || tiles % items == 0) return false;
-  return 2 * ((tiles + items - 1) / items * items) <= 3 * tiles;
-}
-
-static ir_expr held_below(emit *e, ir_expr tile, ir_expr tiles) {
-  e->same = true;
-  return emit_var_for(e, "tile", emit_expr(e, expr_min(e->x, tile, expr_sub(e->x, tiles, 1))), 0, tiles);
-}
-
 ir_expr contract_item(emit *e, ir_expr group, uint32_t items, ir_expr tiles) {
-  const ir_expr tile = expr_add(e->x, expr_mul(e->x, group, (ir_expr)items), emit_item(e, 0, items));
-  return expr_proves_lt(e->x, tile, tiles) ? tile : held_below(e, tile, tiles);
+  expr_pool *x = e->x;
+  const ir_expr tile = expr_add(x, expr_mul(x, group, (ir_expr)items), emit_item(e, 0, items));
+  e->same = !expr_proves_lt(x, tile, tiles);
+  if (!e->same) return tile;
+  return emit_var_for(e, "tile", emit_expr(e, expr_min(x, tile, expr_sub(x, tiles, 1))), 0, tiles);
 }
 
 snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
@@ -141,24 +132,16 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   t->past_rows = goes_past(t, 1 - t->lane_operand, t->row_axis);
   t->past_columns = columns % VECTOR && goes_past(t, t->lane_operand, t->lane_axis);
   const ir_expr rows = t->row_axis == CONTRACT_NONE ? 1 : t->extent[t->out[t->row_axis]];
+  ir_expr tiles = tiles_of(x, expr_int(x, columns), width);
+  for (uint32_t i = 0; i < t->out_rank; i++)
+    if ((int32_t)i != t->lane_axis && (int32_t)i != t->row_axis) tiles = expr_mul(x, tiles, t->extent[t->out[i]]);
   const uint32_t items = items_of(t);
-  ir_expr tiles = tiles_of(x, expr_int(x, columns), width), of_matrix = 0;
-  for (uint32_t i = t->out_rank; i-- > 0;) {
-    if ((int32_t)i == t->lane_axis || (int32_t)i == t->row_axis) continue;
-    if (!of_matrix && contract_in_operand(t, 1 - t->lane_operand, t->out[i])) of_matrix = tiles;
-    tiles = expr_mul(x, tiles, t->extent[t->out[i]]);
-  }
-  const ir_expr with_idle = idle_lanes_pay(t, of_matrix, items) ? expr_mul(x, tiles_of(x, of_matrix, items), (ir_expr)items) : of_matrix;
-  if (with_idle != of_matrix) tiles = expr_mul(x, expr_div(x, tiles, of_matrix), with_idle);
   /* groups that follow each other share what their lanes read: it is the larger part */
   const ir_expr row_tiles = tiles_of(x, rows, t->rows), parts = expr_ceil_div(x, tiles, (ir_expr)items);
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
   ir_expr part = expr_div(x, g, row_tiles);
   if (!expr_proves_lt(x, part, parts)) part = emit_var_for(t->e, "part", emit_expr(t->e, part), 0, parts); /* rows of an open extent */
-  ir_expr number = contract_item(t->e, part, items, tiles);
-  if (with_idle != of_matrix) /* likewise those of a matrix */
-    number = expr_add(x, expr_mul(x, expr_div(x, number, with_idle), of_matrix),
-                      held_below(t->e, expr_mod(x, number, with_idle), of_matrix));
+  const ir_expr number = contract_item(t->e, part, items, tiles);
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows, t->past_rows);
   vectors_side_by_side(t);
