@@ -145,6 +145,7 @@ typedef struct contract_guard {
 bool contract_fits_flat(contraction *);
 void contract_narrow_tile(contraction *); /* to what neighbouring items load side by side */
 snt_result contract_build_flat(contraction *, const contract_guard *);
+ir_expr contract_item(emit *, ir_expr group, uint32_t items, ir_expr tiles); /* the item's tile: those past the last one repeat it */
 
 /* schedule/staged.c: rows of the other operand are a depthwise convolution's, computed here row by row. */
 bool schedule_staged_accepts(const fusion_context *, const fusion_group *);

@@ -41,19 +41,11 @@ static uint32_t transpose(rebuild *r, uint32_t inner, uint32_t rank, const uint3
   return rebuild_transpose(r, inner, rank, axes);
 }
 
-/* What computes the old node's value bears its name. */
-static void name_after_old(rebuild *r, uint32_t made) {
-  ir_node *n = &r->to->nodes.at[made];
-  n->origin = ir_at(r->from, r->node)->origin;
-  if (!n->name && ir_at(r->from, r->node)->name)
-    n->name = ir_name_add(r->to, ir_node_name(r->from, r->node), strlen(ir_node_name(r->from, r->node)));
-}
-
 /* The value as the rest of the graph knows it: a transpose that later rules look through. */
 static uint32_t give(rebuild *r, uint32_t inner, uint32_t rank, const uint32_t *perm) {
   const uint32_t made = inner ? transpose(r, inner, rank, perm) : 0;
   if (!made || made == inner) return made;
-  name_after_old(r, inner);
+  rebuild_keep_identity(r, inner, r->node);
   return mark(r, made) ? made : 0;
 }
 
@@ -454,7 +446,7 @@ static uint32_t place_contract(rebuild *r) {
       {IR_ATTR_lhs, p.rank[0], p.labels[0]}, {IR_ATTR_out, p.out_rank, p.out}, {IR_ATTR_rhs, p.rank[1], p.labels[1]}};
   uint32_t made = rebuild_with(r, 2, p.args, IR_COUNT(lists), lists);
   if (merged && made) {
-    name_after_old(r, made);
+    rebuild_keep_identity(r, made, r->node);
     ir_expr dims[SNT_MAX_RANK];
     for (uint32_t i = 0; i < n->type.rank; i++) dims[p.perm[i]] = n->type.dims[i];
     made = rebuild_reshape(r, made, n->type.rank, dims);

@@ -2,7 +2,7 @@
    Graphs with regions are left as they are: their bodies are rewritten when they are expanded. */
 #include "fusion/rebuild.h"
 
-static void keep_identity(rebuild *r, uint32_t made, uint32_t node) {
+void rebuild_keep_identity(rebuild *r, uint32_t made, uint32_t node) {
   const ir_node *old = ir_at(r->from, node);
   ir_node *n = &r->to->nodes.at[made];
   if (!n->origin) n->origin = old->origin;
@@ -19,7 +19,7 @@ static uint32_t copy_source(rebuild *r, const ir_node *n) {
 
 uint32_t rebuild_copy_of(rebuild *r, uint32_t node, const uint32_t *args) {
   const uint32_t made = ir_add_like(r->to, r->from, node, args);
-  if (made) keep_identity(r, made, node);
+  if (made) rebuild_keep_identity(r, made, node);
   return made;
 }
 
@@ -148,7 +148,7 @@ snt_result fusion_rebuild_with(fusion_context *c, const rebuild_rule *rules, uin
     const uint32_t made = r.node < first ? 0 : rewrite_node(&r, &t);
     r.changed |= made != 0;
     r.map[r.node] = made ? made : rebuild_copy(&r);
-    if (r.map[r.node]) keep_identity(&r, r.map[r.node], r.node);
+    if (r.map[r.node]) rebuild_keep_identity(&r, r.map[r.node], r.node);
   }
   copy_ends(&r);
   if (r.to->failed) {

@@ -22,7 +22,8 @@ snt_result fusion_rebuild(fusion_context *, const rebuild_rule *rules, uint32_t 
 snt_result fusion_rebuild_with(fusion_context *, const rebuild_rule *rules, uint32_t rule_count, void *user, bool *changed);
 uint32_t rebuild_copy(rebuild *); /* the plain copy, for a rule that builds on it */
 uint32_t rebuild_copy_of(rebuild *, uint32_t node,
-                         const uint32_t *args);  /* an old node on other operands of `to`, with its name and origin */
+                         const uint32_t *args);                     /* an old node on other operands of `to`, with its name and origin */
+void rebuild_keep_identity(rebuild *, uint32_t made, uint32_t old); /* origin and name, where it has none */
 uint32_t rebuild_wide(rebuild *, uint32_t node); /* a value of `to` as f32, cast below what only moves it; itself if it is */
 /* The node at hand on other operands, with its attributes, of which `replaced` take the place of those with the same key. */
 uint32_t rebuild_with(rebuild *, uint32_t arity, const uint32_t *args, uint32_t count, const ir_attr_value *replaced);

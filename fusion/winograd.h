@@ -25,10 +25,11 @@ typedef struct winograd_weights {
 } winograd_weights;
 void winograd_describe(winograd_weights *); /* the making of it; its source and all else is given */
 
-bool winograd_is_allowed(const fusion_context *); /* the numerics may reassociate */
+bool winograd_is_allowed(const fusion_context *);     /* the numerics may reassociate */
+uint32_t winograd_item_tiles(const fusion_context *); /* of a row, that a work-item takes side by side */
 /* Is the contraction with one of the matrices, in numerics that may reassociate? `output`: the last of the three. */
 const winograd_form *winograd_of(const fusion_context *, uint32_t node, bool *output);
-snt_result fusion_winograd(fusion_context *, bool *changed); /* the pass: priced, channels last */
+snt_result fusion_winograd(fusion_context *, bool *changed); /* the pass: priced */
 snt_result schedule_winograd_build(fusion_context *, const fusion_group *, const winograd_form *,
                                    bool output); /* one of those two contractions */
 #endif

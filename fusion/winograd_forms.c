@@ -26,6 +26,10 @@ float winograd_coefficient(const winograd_form *f, bool output, uint32_t i, uint
   return output ? f->output[i][r] : f->input[i][r];
 }
 
+uint32_t winograd_item_tiles(const fusion_context *c) {
+  return !schedule_is_explicit(c) && c->options->profile->reads == COST_READS_TEXEL ? schedule_item_lanes(c) : 1;
+}
+
 bool winograd_is_allowed(const fusion_context *c) {
   return c->options->numerics == SNT_NUMERICS_DEFAULT || c->options->numerics == SNT_NUMERICS_FAST;
 }
@@ -43,7 +47,7 @@ static bool holds(const float *data, const winograd_form *f, bool output) {
 
 const winograd_form *winograd_of(const fusion_context *c, uint32_t node, bool *output) {
   const ir_graph *g = c->graph;
-  if (ir_at(g, node)->op != IR_OP_contract || !schedule_is_explicit(c) || !winograd_is_allowed(c)) return NULL;
+  if (ir_at(g, node)->op != IR_OP_contract || !winograd_is_allowed(c)) return NULL;
   const ir_node *matrix = ir_at(g, ir_arg(g, node, 1));
   if (matrix->op != IR_OP_const || matrix->type.dtype != SNT_F32 || matrix->type.rank != 4 || ir_at(g, node)->type.rank != 6) return NULL;
   const ir_const *data = &g->consts.at[matrix->payload];

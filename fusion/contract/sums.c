@@ -254,12 +254,14 @@ static void reduce_level(contraction *t, uint32_t level, ir_expr row, ir_expr co
   if (step > 1 && rest) multiply_terms(t, label, extent - rest, rest, row, column, acc);
 }
 
-/* Tiles that reach past the end store what lies inside. */
-static void store_inside(contraction *t, uint32_t node, const map_access *at, uint32_t value) {
+/* Tiles that reach past the end store what lies inside; of what `at` keeps by conditions, what these do. */
+static void store_inside(contraction *t, uint32_t node, map_access *at, uint32_t value) {
   const bool past[] = {t->past_rows, t->past_columns};
   const int32_t axis[] = {t->row_axis, t->lane_axis};
-  map_condition inside[2];
-  uint32_t count = 0;
+  map_condition inside[MAP_MAX_CONDITIONS + 2];
+  uint32_t count = at->condition_count;
+  memcpy(inside, at->conditions, count * sizeof *inside);
+  at->condition_count = 0;
   for (uint32_t i = 0; i < IR_COUNT(axis); i++)
     if (past[i]) inside[count++] = (map_condition){t->at[t->out[axis[i]]], 0, t->extent[t->out[axis[i]]]};
   emit_store_where(t->e, node, at, value, count, inside);
@@ -289,11 +291,14 @@ void contract_store_cell(contraction *t, const uint32_t *acc) {
       e->failed = true;
       return;
     }
-    const uint32_t kept = emit_conditions(e, own.condition_count, own.conditions);
-    own.condition_count = 0;
+    const bool by_lane = emit_conditions_use_lanes(e, own.condition_count, own.conditions);
+    const uint32_t kept = by_lane ? 0 : emit_conditions(e, own.condition_count, own.conditions);
+    map_access all = own;
+    all.condition_count = 0;
+    if (!by_lane) own.condition_count = 0;
     if (kept) emit_if(e, kept);
-    remember_as_read(t, t->group->outputs[o], &at, &own, cell);
-    store_inside(t, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &own));
+    remember_as_read(t, t->group->outputs[o], &at, &all, cell);
+    store_inside(t, t->group->outputs[o], &own, emit_value(e, t->group->outputs[o], &all));
     if (kept) emit_if_end(e);
   }
 }

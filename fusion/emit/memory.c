@@ -97,6 +97,15 @@ static uint32_t load_vector(emit *e, uint32_t memory, ir_expr rest, int64_t coef
   return value;
 }
 
+/* A vector of storage of which some elements may lie outside: each is held inside by itself. */
+static bool may_leave(const emit *e, uint32_t memory, ir_expr offset) {
+  int64_t low, high;
+  if (!is_near_storage(e, memory)) return false;
+  expr_bounds(e->x, offset, &low, &high);
+  return low < 0 ||
+         !expr_proves_lt(e->x, offset, emit_buffer_elements(e, &e->c->plan->buffers.at[e->slots.at[e->k->memories.at[memory].slot]]));
+}
+
 static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t count, const map_condition *conditions) {
   if (e->k->memories.at[memory].type.lanes == 4 && emit_texel_is_safe(e)) count = 0; /* whoever made the conditions selects */
   const bool lane_conditions = emit_conditions_use_lanes(e, count, conditions);
@@ -104,7 +113,7 @@ static uint32_t load_raw(emit *e, uint32_t memory, ir_expr offset, uint32_t coun
   int64_t coef = 0;
   ir_expr rest = 0;
   const bool affine = !lane_conditions && expr_split_affine(e->x, offset, e->lane_var, &coef, &rest);
-  if (!affine || coef <= 0 || coef > INT32_MAX) return load_each_lane(e, memory, offset, count, conditions);
+  if (!affine || coef <= 0 || coef > INT32_MAX || may_leave(e, memory, offset)) return load_each_lane(e, memory, offset, count, conditions);
   if (e->k->memories.at[memory].type.lanes == 4) {
     if (coef == 1 && count == 0 && e->lanes % 4 == 0) return emit_texel_vector(e, memory, rest);
     return load_each_lane(e, memory, offset, count, conditions);

@@ -115,6 +115,14 @@ void contract_narrow_tile(contraction *t) {
   t->vectors = 1, t->rows = (uint32_t)(rows < most ? rows : most);
 }
 
+ir_expr contract_item(emit *e, ir_expr group, uint32_t items, ir_expr tiles) {
+  expr_pool *x = e->x;
+  const ir_expr tile = expr_add(x, expr_mul(x, group, (ir_expr)items), emit_item(e, 0, items));
+  e->same = !expr_proves_lt(x, tile, tiles);
+  if (!e->same) return tile;
+  return emit_var_for(e, "tile", emit_expr(e, expr_min(x, tile, expr_sub(x, tiles, 1))), 0, tiles);
+}
+
 snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
@@ -133,10 +141,7 @@ snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   const ir_expr groups = expr_mul(x, parts, row_tiles), g = emit_group(t->e, groups);
   ir_expr part = expr_div(x, g, row_tiles);
   if (!expr_proves_lt(x, part, parts)) part = emit_var_for(t->e, "part", emit_expr(t->e, part), 0, parts); /* rows of an open extent */
-  ir_expr number = expr_add(x, expr_mul(x, part, (ir_expr)items), emit_item(t->e, 0, items));
-  t->e->same = !expr_proves_lt(x, number, tiles);
-  if (t->e->same) /* the last lanes repeat the last tile */
-    number = emit_var_for(t->e, "tile", emit_expr(t->e, expr_min(x, number, expr_sub(x, tiles, 1))), 0, tiles);
+  const ir_expr number = contract_item(t->e, part, items, tiles);
   const ir_expr column = place_lanes(t, number, expr_int(x, columns), width), row_tile = expr_mod(x, g, row_tiles);
   const ir_expr row = start_of(t->e, "m", row_tile, rows, t->rows, t->past_rows);
   vectors_side_by_side(t);

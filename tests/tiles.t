@@ -1,0 +1,56 @@
+#!/usr/bin/perl
+# Winograd's convolutions where work-items are lanes: taken by price, in tiles side by side where reads are of texels, by single ones else; rows and columns that tiles do
+# not divide; right on every device. Output: TAP.
+use strict;
+use warnings;
+use Test::More;
+use FindBin;
+use lib $FindBin::Bin;
+use Sinter;
+
+sub profile { my ($base, @rest) = @_; return put("$base.profile", join("\n", "base = $base", 'name = here', @rest) . "\n") }
+sub conv {
+  my ($x, $k, $pads, @more) = @_;
+  my ($n, $c, $h, $w) = split /,/, $x;
+  my ($y, $z) = map { $_ - 2 + 2 * $pads } $h, $w;
+  return <<"END";
+graph \@conv(%x: f32[$x], %r: f32[$n,$k,$y,$z]) {
+  %w: f32[$k,$c,3,3] = const normal seed=1 scale=0.1
+  %c = conv %x, %w, pads=[$pads,$pads,$pads,$pads]
+  %s = add %c, %r
+  %y = relu %s
+  return y=%y
+}
+END
+}
+sub transforms { my ($file, @options) = @_; my (undef, $said) = says("$sinter explain $file @options"); return scalar(() = $said =~ /^  k\d+_winograd/mg) }
+
+my %taken = (
+  'whole tiles' => [2, conv('1,64,32,32', 64, 1)],
+  'rows and columns that tiles do not divide' => [2, conv('1,61,29,27', 47, 1)],
+  'no padding' => [2, conv('1,64,30,31', 64, 0)],
+  'few channels' => [0, conv('1,4,32,32', 64, 1)],
+);
+my $kir = profile('lavapipe', 'target = kir');
+for my $name (sort keys %taken) {
+  my ($count, $text) = @{ $taken{$name} };
+  my $file = put($name =~ tr/ /_/r . '.snt', $text);
+  is(transforms($file, '--profile lavapipe'), $count, "$name: transforms");
+  is(transforms($file, '--profile lavapipe --numerics strict'), 0, "$name: none in strict numerics");
+  for my $run ("interp --profile $kir", 'vulkan:llvmpipe', 'vulkan:swiftshader') {
+    my ($device) = $run =~ /^(\S+)/;
+    SKIP: {
+      skip(lacks($device), 1) if $device ne 'interp' && lacks($device);
+      my ($code, $said) = says("$sinter run $file --device $run --check --quiet");
+      is($code, 0, "$name: right on $device") or diag($said);
+    }
+  }
+}
+
+# Where reads are of storage an item has one tile. The price is a GPU's of few units here, so that a small convolution is enough.
+my $plain = profile('dgpu', 'target = kir', 'units = 1', 'launch_ns = 100 ns');
+my $file = put('storage.snt', conv('1,32,19,22', 32, 1));
+is(transforms($file, "--profile $plain"), 2, 'storage: transforms');
+my ($code, $said) = says("$sinter run $file --device interp --profile $plain --check --quiet");
+is($code, 0, 'storage: right') or diag($said);
+done_testing();
