@@ -1,7 +1,7 @@
 # What a source folder becomes: an object library, or programs.
 
-# gcc's passes that move code out of loops.
-set(SINTER_MOTION -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -ftree-sra)
+# gcc's passes that move code out of loops, and others that make code longer even where it is to be short.
+set(SINTER_MOTION -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves -ftree-sra)
 list(TRANSFORM SINTER_MOTION REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_NO_MOTION)
 # What of -O2 makes code longer, and compilations no shorter (2.5 KB).
 set(SINTER_NO_GROWTH -freorder-blocks-algorithm=simple -fno-tree-slp-vectorize -fno-tree-vrp)

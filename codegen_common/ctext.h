@@ -22,7 +22,8 @@ enum {
   CT_HALVES = CT_BIT(F16) | CT_BIT(BF16),
   CT_NARROW = CT_BIT(I8) | CT_BIT(I16) | CT_BIT(U8) | CT_BIT(U16),
   CT_INTS = CT_NARROW | CT_BIT(I32) | CT_BIT(I64) | CT_BIT(U32) | CT_BIT(U64),
-  CT_BOOLS = CT_BIT(BOOL)
+  CT_BOOLS = CT_BIT(BOOL),
+  CT_TYPES = SNT_BOOL + 1 /* of values: others are stored as bytes */
 };
 
 /* An operation: of its dialect's rows for it, which stand beside each other, the first whose mask holds the operand's base type is taken; those of CT_VECTOR
@@ -77,17 +78,17 @@ typedef struct dialect {
   const char *overlay;                 /* $m with the bytes of $0 */
   const char *pool; /* snt_local, local memory of $X bytes that the launch gives: for all arrays, where they are more than */
   uint32_t pool_beyond;
-  const char *type[SNT_DTYPE_COUNT], *storage[SNT_DTYPE_COUNT]; /* storage: where it differs from the value's */
-  const char *fragment;                                         /* what the type of a matrix fragment begins with; null: there are none */
-  const char *vector;                                           /* type of a vector: $b $n */
-  const char *mask;                                             /* base name of vectors of bool */
-  const char *literal[SNT_DTYPE_COUNT];                         /* $0: the digits */
-  const char *infinity[SNT_DTYPE_COUNT], *nan[SNT_DTYPE_COUNT]; /* constant expressions; a negative one gets a sign and parentheses */
-  const char *vector_literal, *vector_list;                     /* a vector of one literal $0; of the values that $0 lists */
-  const char *scalar[SNT_DTYPE_COUNT];                          /* scalar parameter from words $0 and $1 */
-  const char *unroll, *unroll_by, *rolled;                      /* lines before a loop; $X the factor */
-  const char *round_call[5], *round_suffix[5];                  /* by KIR_ROUND_* */
-  const char *wide_index; /* $0, an index that may be negative before a literal is added, in 64 bits */
+  const char *type[CT_TYPES], *stored_bool;             /* the type of a bool in memory */
+  const char *fragment;                                 /* what the type of a matrix fragment begins with; null: there are none */
+  const char *vector;                                   /* type of a vector: $b $n */
+  const char *mask;                                     /* base name of vectors of bool */
+  const char *literal[CT_TYPES];                        /* $0: the digits */
+  const char *infinity[SNT_F64 + 1], *nan[SNT_F64 + 1]; /* constant expressions; a negative one gets a sign and parentheses */
+  const char *vector_literal, *vector_list;             /* a vector of one literal $0; of the values that $0 lists */
+  const char *scalar[CT_TYPES];                         /* scalar parameter from words $0 and $1 */
+  const char *unroll, *unroll_by, *rolled;              /* lines before a loop; $X the factor */
+  const char *round_call[5], *round_suffix[5];          /* by KIR_ROUND_* */
+  const char *wide_index;                               /* $0, an index that may be negative before a literal is added, in 64 bits */
   ctext_access load, store;
   const ctext_cell *cells;
   uint32_t cell_count;

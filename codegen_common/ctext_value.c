@@ -5,7 +5,7 @@
 /* The first dialect of the chain with an entry in a table indexed by element type. */
 #define LOOKUP(c, field, base_type) lookup((c)->d, offsetof(dialect, field), base_type)
 static const char *lookup(const dialect *d, size_t offset, uint32_t base) {
-  for (; d; d = d->base) {
+  for (; d && base < CT_TYPES; d = d->base) {
     const char *const *table = (const char *const *)(const void *)((const char *)d + offset);
     if (table[base]) return table[base];
   }
@@ -33,8 +33,7 @@ void ctext_type(ctext *c, kir_type t) {
 }
 
 void ctext_storage(ctext *c, kir_type t) {
-  const char *base = LOOKUP(c, storage, t.base);
-  if (base && !t.frag) vector_type(c, base, t.lanes);
+  if (t.base == SNT_BOOL && c->d->stored_bool) vector_type(c, c->d->stored_bool, t.lanes);
   else ctext_type(c, t);
 }
 

@@ -128,7 +128,7 @@ const dialect dialect_cuda = {
     .type = {[SNT_F32] = "float", [SNT_F64] = "double", [SNT_F16] = "unsigned short", [SNT_BF16] = "unsigned short", [SNT_I8] = "signed char",
              [SNT_I16] = "short", [SNT_I32] = "int", [SNT_I64] = "long long", [SNT_U8] = "unsigned char", [SNT_U16] = "unsigned short",
              [SNT_U32] = "unsigned", [SNT_U64] = "unsigned long long", [SNT_BOOL] = "bool"},
-    .storage = {[SNT_BOOL] = "unsigned char"},
+    .stored_bool = "unsigned char",
     .fragment = "snt_",
     .vector = "snt_vec<$b, $n>",
     .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(unsigned short)$0", [SNT_BF16] = "(unsigned short)$0", [SNT_I8] = "(signed char)$0",

@@ -160,7 +160,7 @@ const dialect dialect_opencl = {
     .overlay = "__local $e *$m = (__local $e *)$0",
     .type = {[SNT_F32] = "float", [SNT_F64] = "double", [SNT_F16] = "ushort", [SNT_BF16] = "ushort", [SNT_I8] = "char", [SNT_I16] = "short",
              [SNT_I32] = "int", [SNT_I64] = "long", [SNT_U8] = "uchar", [SNT_U16] = "ushort", [SNT_U32] = "uint", [SNT_U64] = "ulong", [SNT_BOOL] = "bool"},
-    .storage = {[SNT_BOOL] = "uchar"},
+    .stored_bool = "uchar",
     .vector = "$b$n",
     .mask = "int",
     .literal = {[SNT_F32] = "$0f", [SNT_F64] = "$0", [SNT_F16] = "(ushort)$0", [SNT_BF16] = "(ushort)$0", [SNT_I8] = "(char)$0", [SNT_I16] = "(short)$0",
