@@ -65,8 +65,9 @@ typedef struct path_case {
 /* lavapipe's, from Mesa 25.1 on, used as a GPU would use its own */
 static const char units[] =
     "base = dgpu\nname = units\ntarget = spirv\nsubgroup_min = 8\nsubgroup_max = 8\ncaps.subgroup_size = 8\ncaps.mma.i8 = 8x8x8\n";
-/* a GPU that is fast at them, of what lavapipe and SwiftShader have, too */
-static const char dots[] = "base = dgpu\nname = dots\ntarget = spirv\ncaps.dot4 = 1\n";
+/* a GPU that is fast at them, of what lavapipe has, too */
+static const char dots[] =
+    "base = dgpu\nname = dots\ntarget = spirv\nsubgroup_min = 8\nsubgroup_max = 8\ncaps.subgroup_size = 8\ncaps.dot4 = 1\n";
 static const path_case paths[] = {
     {"llvmpipe", "sets", 0, 0, 0, NULL, false},
     {"llvmpipe", "loops in one kernel", 0, 0, 0, NULL, true},
