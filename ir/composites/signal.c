@@ -15,7 +15,7 @@ typedef struct transform {
 
 /* ---- tables of exp(-i angle), or of its conjugates ---- */
 
-/* [rows, parts, columns, 2]: what a part of a row's term adds to each part of a column's bin, row times column being the parts of a turn; or to one part of it
+/* [rows, parts, columns, 2]: what a part of a row's term adds to each part of a column's bin, by row times column `turn`ths of a turn; or to one part of it
    alone, [rows, parts, columns] or, where a column is no last axis, [rows, parts, columns, 1]. */
 typedef struct table {
   int64_t rows, columns, turn;
@@ -24,15 +24,15 @@ typedef struct table {
   double scale;
 } table;
 
-/* Quarters of a turn are exact. */
+/* The sine of the angle or, a quarter further, its cosine. Quarters are exact. */
 static double entry_of(const transform *t, const table *w, int64_t at) {
   const int64_t outs = w->of == BOTH ? 2 : 1, column = at / outs % w->columns, part = at / outs / w->columns % w->parts;
-  const int64_t quarters = at / outs / w->columns / w->parts * column % w->turn * 4, quarter = quarters / w->turn;
+  const int64_t out = w->of == BOTH ? at % 2 : w->of, quarters = at / outs / w->columns / w->parts * column % w->turn * 4;
+  const bool sine = part != out, back = sine && (out != 0) != t->inverse;
   const double angle = tau / 4 * (double)(quarters % w->turn) / (double)w->turn;
-  const double re = quarter % 2 ? -sin(angle) : cos(angle), im = quarter % 2 ? cos(angle) : sin(angle);
-  const int64_t out = w->of == BOTH ? at % 2 : w->of;
-  const double value = part == out ? re : out ? -im : im;
-  return w->scale * (quarter > 1 ? -value : value) * (part != out && t->inverse ? -1 : 1);
+  const int64_t quarter = quarters / w->turn + !sine;
+  const double size = quarter % 2 ? cos(angle) : sin(angle);
+  return w->scale * ((quarter % 4 > 1) != back ? -size : size);
 }
 
 static uint32_t put_table(composite_call *c, const transform *t, const table *w) {
@@ -66,9 +66,9 @@ typedef struct pass {
 
 /* The least of multiply-adds a value, for which a pass over the values counts, too; fills the radices. */
 static int64_t find_passes(int64_t length, uint32_t parts, int64_t most, int64_t *radix, uint32_t room) {
-  enum { PASS = 200 };
+  enum { PASS = 200 }; /* by times on PoCL (bench/results/fourier.md) */
   int64_t best = 2 * parts * length, deeper[MOST_PASSES];
-  radix[0] = length, radix[1] = 0;
+  radix[0] = length;
   for (int64_t r = 2; r <= most && r <= length / 2 && room > 2; r++) {
     if (length % r) continue;
     const int64_t cost = 2 * parts * r + PASS + find_passes(length / r, 2, r, deeper, room - 1);
@@ -140,11 +140,11 @@ static uint32_t put_whole(composite_call *c, uint32_t x, uint32_t axis, const tr
   return step_contract(c, x, put_table(c, t, &(table){terms, t->bins, t->length, t->parts, 4, BOTH, t->scale}), &d);
 }
 
+/* Zeros behind x. */
 static uint32_t fill(composite_call *c, uint32_t x, uint32_t axis, int64_t count) {
   ir_tensor shape = *type_of(c, x);
   shape.dims[axis] = count;
-  const uint32_t parts[] = {x, count ? step_broadcast(c, step_number(c, x, 0), &shape) : 0};
-  return step_concat(c, axis, count ? 2 : 1, parts);
+  return step_concat(c, axis, 2, (const uint32_t[]){x, step_broadcast(c, step_number(c, x, 0), &shape)});
 }
 
 /* x [.., terms at axis, .., parts] is [.., bins, .., 2]. */
@@ -152,7 +152,7 @@ static uint32_t put_transform(composite_call *c, uint32_t x, uint32_t axis, cons
   int64_t terms = 0, radix[MOST_PASSES];
   if (!x || !expr_is_const(c->g->pool, type_of(c, x)->dims[axis], &terms)) return 0;
   if (2 * t->parts * terms <= find_passes(t->length, t->parts, t->length, radix, MOST_PASSES)) return put_whole(c, x, axis, t, terms);
-  x = fill(c, x, axis, t->length - terms);
+  if (terms < t->length) x = fill(c, x, axis, t->length - terms);
   if (!x) return 0;
   const ir_tensor shape = *type_of(c, x);
   ir_expr before = 1, behind = 1, out[SNT_MAX_RANK];
