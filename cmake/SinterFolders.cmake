@@ -1,8 +1,8 @@
 # What a source folder becomes: an object library, or programs.
 
-# gcc's passes that move code out of loops, and others that make code longer even where it is to be short.
-set(SINTER_MOTION -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves -ftree-sra)
-list(TRANSFORM SINTER_MOTION REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_NO_MOTION)
+# gcc's passes that make code longer even where it is to be short: what moves out of loops or is kept in other registers has to be saved.
+set(SINTER_ROOMY -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves -ftree-sra)
+list(TRANSFORM SINTER_ROOMY REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_TIGHT)
 # What of -O2 makes code longer, and compilations no shorter (2.5 KB).
 set(SINTER_NO_GROWTH -freorder-blocks-algorithm=simple -fno-tree-slp-vectorize -fno-tree-vrp)
 
@@ -17,7 +17,7 @@ function(sinter_folder name)
     # Release builds are for size, but for what sinter_fast names. No exception passes through C: what would unwind it is a tenth of the
     # library; debug builds keep it for backtraces. gcc leaves in loops what takes registers to move, hence code to save them (1 %).
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${SINTER_SMALL};-ffunction-sections;-fdata-sections;-fno-asynchronous-unwind-tables>
-      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;$<$<BOOL:${SINTER_HAS_ALIGN_DATA}>:-malign-data=abi>;${SINTER_NO_MOTION}>)
+      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-falign-functions=1;-falign-jumps=1;-falign-labels=1;-falign-loops=1;$<$<BOOL:${SINTER_HAS_ALIGN_DATA}>:-malign-data=abi>;${SINTER_TIGHT}>)
     set_property(GLOBAL APPEND PROPERTY SINTER_OBJECTS $<TARGET_OBJECTS:${name}>)
   endif()
 endfunction()
@@ -29,7 +29,7 @@ function(sinter_fast)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
     set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
       $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:-O2>
-      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:${SINTER_MOTION};${SINTER_NO_GROWTH}>)
+      $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,runtime_only>>>:${SINTER_ROOMY};${SINTER_NO_GROWTH}>)
   endforeach()
 endfunction()
 

@@ -26,7 +26,7 @@ function(sinter_runtime_libraries)
   target_compile_definitions(runtime_only PRIVATE _POSIX_C_SOURCE=200809L EXPR_KNOWN=0)
   target_compile_options(runtime_only PRIVATE -ffunction-sections -fdata-sections
     $<$<NOT:$<CONFIG:Debug>>:${SINTER_SMALL} -fno-asynchronous-unwind-tables>
-    $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:${SINTER_NO_MOTION}>)
+    $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:${SINTER_TIGHT}>)
   set(objects $<TARGET_OBJECTS:runtime_only>)
 
   add_library(sinter_runtime SHARED ${objects})

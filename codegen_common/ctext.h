@@ -78,17 +78,18 @@ typedef struct dialect {
   const char *overlay;                 /* $m with the bytes of $0 */
   const char *pool; /* snt_local, local memory of $X bytes that the launch gives: for all arrays, where they are more than */
   uint32_t pool_beyond;
-  const char *type[CT_TYPES], *stored_bool;             /* the type of a bool in memory */
-  const char *fragment;                                 /* what the type of a matrix fragment begins with; null: there are none */
-  const char *vector;                                   /* type of a vector: $b $n */
-  const char *mask;                                     /* base name of vectors of bool */
-  const char *literal[CT_TYPES];                        /* $0: the digits */
-  const char *infinity[SNT_F64 + 1], *nan[SNT_F64 + 1]; /* constant expressions; a negative one gets a sign and parentheses */
-  const char *vector_literal, *vector_list;             /* a vector of one literal $0; of the values that $0 lists */
-  const char *scalar[CT_TYPES];                         /* scalar parameter from words $0 and $1 */
-  const char *unroll, *unroll_by, *rolled;              /* lines before a loop; $X the factor */
-  const char *round_call[5], *round_suffix[5];          /* by KIR_ROUND_* */
-  const char *wide_index;                               /* $0, an index that may be negative before a literal is added, in 64 bits */
+  const char *type[CT_TYPES], *stored_bool; /* the type of a bool in memory */
+  const char *fragment;                     /* what the type of a matrix fragment begins with; null: there are none */
+  const char *vector;                       /* type of a vector: $b $n */
+  const char *mask;                         /* base name of vectors of bool */
+  const char *literal[CT_TYPES];            /* $0: the digits */
+  const char *infinity[SNT_F64 + 1],
+      *nan[SNT_F64 + 1];                    /* constant expressions, no others are asked for; a negative one gets a sign and parentheses */
+  const char *vector_literal, *vector_list; /* a vector of one literal $0; of the values that $0 lists */
+  const char *scalar[CT_TYPES];             /* scalar parameter from words $0 and $1 */
+  const char *unroll, *unroll_by, *rolled;  /* lines before a loop; $X the factor */
+  const char *round_call[5], *round_suffix[5]; /* by KIR_ROUND_* */
+  const char *wide_index;                      /* $0, an index that may be negative before a literal is added, in 64 bits */
   ctext_access load, store;
   const ctext_cell *cells;
   uint32_t cell_count;

@@ -393,6 +393,7 @@ static snt_result build_rows_lanes(row_job *j) {
     j->items = most;
   }
   if (j->items < 1) j->items = 1;
+  /* Beyond a subgroup an item has four elements at least, which is what its part of a sum through local memory is worth. */
   while (j->items > 1 && (int64_t)j->items * (j->items > p->subgroup_min ? 4 : j->lanes) > columns) j->items /= 2;
   j->items = whole_items(j, columns);
   const bool many = !row_has_full_outputs(j) && p->subgroup_min >= WARP && (double)rows >= p->units * p->lanes;
