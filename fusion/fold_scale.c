@@ -261,9 +261,9 @@ static uint32_t add_weights(rebuild *r, const scaled *s) {
   const void *factor = data_of(r, s->factor.node);
   if (!made || !factor || !plan_rows(r, s, made) || !ir_const_source(r->to, r->map[s->weights], &made->making.sources[0])) return 0;
   if (!source_keeps(r, made, &made->making.sources[0], factor)) return 0;
-  made->making.fill = scale, made->making.source_count = 2, made->making.size = sizeof *made;
+  made->making.fill = scale, made->making.size = sizeof *made;
   made->making.sources[1] = (ir_source){.data = factor};
-  return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &made->making});
+  return ir_add_made(r->to, type, &made->making, r->map[s->weights]);
 }
 
 static uint32_t add_shift(rebuild *r, const scaled *s) {

@@ -282,14 +282,11 @@ static void fill_weights(const ir_making *m, const void *const *sources, void *t
 static uint32_t made_constant(product *p, const ir_tensor *type, const weight_making *like) {
   rebuild *r = p->r;
   weight_making *w = IR_NEW(r->c->arena, weight_making);
-  int64_t elements;
-  if (!w || !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, type), &elements)) return 0;
+  if (!w) return 0;
   *w = *like;
   w->shown = p->weights;
-  w->making = (ir_making){
-      .fill = fill_weights, .bytes = (uint64_t)elements * ir_dtypes[type->dtype].bytes, .source_count = 1, .size = sizeof *w};
-  if (!ir_const_source(r->to, p->weights.constant, &w->making.sources[0])) return 0;
-  return ir_add_const(r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
+  w->making.fill = fill_weights, w->making.size = sizeof *w;
+  return ir_add_made(r->to, type, &w->making, p->weights.constant);
 }
 
 /* ---- putting it together ---- */

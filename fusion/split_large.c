@@ -75,12 +75,8 @@ static uint32_t add_part(rebuild *r, const cut *c, int64_t first) {
   if (c->outer == 1) return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data + (size_t)first * row});
   cutting *k = IR_NEW(r->c->arena, cutting);
   if (!k) return 0;
-  *k = (cutting){
-      {.fill = copy_parts, .bytes = (uint64_t)c->outer * count * row, .source_count = 1, .size = sizeof *k, .sources = {{.data = data}}},
-      (size_t)first * row,
-      (size_t)c->rows * row,
-      count * row};
-  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &k->making});
+  *k = (cutting){{.fill = copy_parts, .size = sizeof *k}, (size_t)first * row, (size_t)c->rows * row, count * row};
+  return ir_add_made(r->to, &type, &k->making, r->map[c->node]);
 }
 
 /* The same of an operand: the constant or a cast of it. */

@@ -156,11 +156,11 @@ static uint32_t add_weights(rebuild *r, const conv *v, const winograd_form *f) {
   const uint32_t points = f->tile * f->tile;
   const ir_tensor type = {.dtype = SNT_F32, .rank = 3, .dims = {points, (ir_expr)v->channels, (ir_expr)v->outputs}};
   winograd_weights *w = IR_NEW(r->c->arena, winograd_weights);
-  if (!w || !ir_const_source(r->to, v->weights, &w->making.sources[0])) return 0;
+  if (!w) return 0;
   w->form = f, w->channels = v->channels, w->outputs = v->outputs, w->dtype = v->dtype;
   memcpy(w->stride, v->stride, sizeof w->stride);
   winograd_describe(w);
-  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
+  return ir_add_made(r->to, &type, &w->making, v->weights);
 }
 
 static uint32_t product(rebuild *r, uint32_t a, uint32_t b, const char *labels) {

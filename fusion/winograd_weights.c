@@ -44,7 +44,4 @@ static void transform(const ir_making *m, const void *const *sources, void *to) 
     }
 }
 
-void winograd_describe(winograd_weights *w) {
-  w->making.fill = transform, w->making.source_count = 1;
-  w->making.bytes = sizeof(float) * w->form->tile * w->form->tile * (uint64_t)(w->channels * w->outputs);
-}
+void winograd_describe(winograd_weights *w) { w->making.fill = transform; }

@@ -210,16 +210,12 @@ static uint32_t constant_words(rebuild *r, uint32_t node, const uint32_t *axes, 
                             .bits = (uint64_t)(int64_t)(int32_t)((uint32_t)(g->consts.at[n->payload].bits & 255) * 0x01010101u)};
     return ir_add_const(g, &type, &splat);
   }
-  if (!w || !fusion_show(g, node, &w->shown) || !ir_const_source(g, w->shown.constant, &w->making.sources[0])) return 0;
+  if (!w || !fusion_show(g, node, &w->shown)) return 0;
   w->axis = axis;
   const fusion_shown own = w->shown;
   for (uint32_t d = 0; d < type.rank; d++) w->shown.stride[d] = own.stride[axes[d]], w->shown.extent[d] = own.extent[axes[d]];
-  int64_t words;
-  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, &type), &words)) return 0;
-  w->making.fill = fill_words, w->making.bytes = (uint64_t)words * WORD, w->making.source_count = 1, w->making.size = sizeof *w;
-  const uint32_t made = ir_add_const(g, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
-  ir_set_name(g, made, ir_node_name(g, w->shown.constant));
-  return made;
+  w->making.fill = fill_words, w->making.size = sizeof *w;
+  return ir_add_made(g, &type, &w->making, w->shown.constant);
 }
 
 /* ---- the contraction ---- */

@@ -158,6 +158,9 @@ const char *ir_node_name(const ir_graph *, uint32_t node); /* "" if none */
 uint32_t ir_add_input(ir_graph *, const char *name, const ir_tensor *);
 uint32_t ir_add_state(ir_graph *, const char *name, const ir_tensor *);
 uint32_t ir_add_const(ir_graph *, const ir_tensor *, const ir_const *);
+/* A constant that a compiler's step makes of `like`, whose name it takes: the step's `fill`, `size` and what it reads besides are given, the first source
+   if it is not `like` as it stands. 0: the type's extents are open, `like` has no data, or out of memory. */
+uint32_t ir_add_made(ir_graph *, const ir_tensor *, ir_making *, uint32_t like);
 uint32_t ir_add_splat(ir_graph *, int32_t dtype, double value); /* rank 0 */
 typedef struct ir_attr_value {
   uint8_t key;

@@ -114,19 +114,16 @@ static bool is_step(const ir_node *n) {
 
 /* The constant below the steps of `node`, 0: there is none. */
 static uint32_t read_chain(rebuild *r, uint32_t node, chain *c) {
-  uint64_t elements = 1;
   c->rank = ir_at(r->to, node)->type.rank;
-  for (uint32_t d = 0; d < c->rank; d++) {
+  for (uint32_t d = 0; d < c->rank; d++)
     if (!expr_is_const(r->to->pool, ir_at(r->to, node)->type.dims[d], &c->extent[d])) return 0;
-    elements *= (uint64_t)c->extent[d];
-  }
   for (; is_step(ir_at(r->to, node)) && c->count < MOST_STEPS; c->count++)
     if (!(node = read_step(r, node, &c->steps[c->count]))) return 0;
   const uint32_t base = below_cast(r->to, node);
   const ir_node *n = ir_at(r->to, base);
   if (n->op != IR_OP_const || r->to->consts.at[n->payload].kind == IR_CONST_SPLAT || n->type.dtype == SNT_BOOL) return 0;
   c->dtype = n->type.dtype;
-  c->making = (ir_making){.fill = fill_chain, .bytes = elements * sizeof(float), .source_count = 1, .size = sizeof *c};
+  c->making = (ir_making){.fill = fill_chain, .size = sizeof *c};
   return base;
 }
 
@@ -200,8 +197,6 @@ uint32_t rewrite_moved(rebuild *r, uint32_t node, bool turned) {
   const ir_tensor type = ir_at(r->to, node)->type;
   moving *m = IR_NEW(r->c->arena, moving);
   bool joins = false, mixed = false; /* axes that were turned become one */
-  uint64_t elements = 1;
-  int64_t extent = 1;
   for (; m && is_simple_view(ir_at(r->to, node)->op); node = ir_arg(r->to, node, 0)) {
     const ir_op op = ir_at(r->to, node)->op;
     joins |= op == IR_OP_reshape, mixed |= joins && op == IR_OP_transpose;
@@ -209,16 +204,12 @@ uint32_t rewrite_moved(rebuild *r, uint32_t node, bool turned) {
     if (m->count == MOST_VIEWS || !read_view(r->to, node, &m->views[m->count++])) return 0;
   }
   if (!m || !m->count || !(mixed || turned) || ir_at(r->to, node)->op != IR_OP_const ||
-      r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT || !ir_const_source(r->to, node, &m->making.sources[0]))
+      r->to->consts.at[ir_at(r->to, node)->payload].kind == IR_CONST_SPLAT)
     return 0;
-  for (uint32_t d = 0; d < type.rank; d++, elements *= (uint64_t)extent)
-    if (!expr_is_const(r->to->pool, type.dims[d], &extent)) return 0;
   m->bytes = ir_dtypes[type.dtype].bytes;
-  m->making.fill = fill_moved, m->making.bytes = elements * m->bytes, m->making.source_count = 1, m->making.size = sizeof *m;
+  m->making.fill = fill_moved, m->making.size = sizeof *m;
   m->making.reorders = ir_tensor_elements(r->to->pool, &type) == ir_tensor_elements(r->to->pool, &ir_at(r->to, node)->type);
-  const uint32_t made = ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &m->making});
-  ir_set_name(r->to, made, ir_node_name(r->to, node));
-  return made;
+  return ir_add_made(r->to, &type, &m->making, node);
 }
 uint32_t rewrite_settle(rebuild *r, uint32_t node) {
   uint32_t views[MOST_VIEWS], count = 0;
@@ -226,11 +217,10 @@ uint32_t rewrite_settle(rebuild *r, uint32_t node) {
   if (ir_at(r->to, node)->type.dtype != SNT_F32 || ir_at(r->to, node)->op == IR_OP_const) return 0;
   chain *c = IR_NEW(r->c->arena, chain);
   const uint32_t base = c ? read_chain(r, node, c) : 0;
-  if (!base || !ir_const_source(r->to, base, &c->making.sources[0])) return 0;
+  if (!base) return 0;
   join_axes(c);
   const ir_tensor type = ir_at(r->to, node)->type;
-  uint32_t made = ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &c->making});
-  ir_set_name(r->to, made, ir_node_name(r->to, base));
+  uint32_t made = ir_add_made(r->to, &type, &c->making, base);
   while (made && count) made = ir_add_like(r->to, r->to, views[--count], &made);
   return made;
 }

@@ -96,17 +96,14 @@ static uint32_t weight_rows(rebuild *r, const tap_rows *v, uint32_t weights) {
   row_making *w = IR_NEW(r->c->arena, row_making);
   const ir_tensor *t = &ir_at(r->to, weights)->type;
   const ir_tensor type = {.dtype = t->dtype, .rank = 3, .dims = {t->dims[0], t->dims[2], (ir_expr)v->row}};
-  int64_t elements;
-  if (!w || !ir_const_source(r->to, weights, &w->making.sources[0]) ||
-      !expr_is_const(r->to->pool, ir_tensor_elements(r->to->pool, &type), &elements))
-    return 0;
-  *w = (row_making){
-      .making = w->making, .channels = v->channels, .together = v->together, .row = v->row, .bytes = ir_dtypes[t->dtype].bytes};
-  w->size[0] = v->t.at[0].size, w->size[1] = v->t.at[1].size;
-  w->making.fill = fill_rows, w->making.bytes = (uint64_t)elements * w->bytes, w->making.source_count = 1, w->making.size = sizeof *w;
-  const uint32_t made = ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_MADE, .making = &w->making});
-  ir_set_name(r->to, made, ir_node_name(r->to, weights));
-  return made;
+  if (!w) return 0;
+  *w = (row_making){.making = {.fill = fill_rows, .size = sizeof *w},
+                    .channels = v->channels,
+                    .together = v->together,
+                    .size = {v->t.at[0].size, v->t.at[1].size},
+                    .row = v->row,
+                    .bytes = ir_dtypes[t->dtype].bytes};
+  return ir_add_made(r->to, &type, &w->making, weights);
 }
 
 uint32_t rewrite_tap_rows(rebuild *r) {

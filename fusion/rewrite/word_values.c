@@ -37,11 +37,11 @@ uint32_t words_pack(words *w, uint32_t node, const ir_tensor *type) {
       return w->packed[i];
   packing *p = w->packed_count < WORDS_PACKED ? IR_NEW(w->r->c->arena, packing) : NULL;
   if (!p || !expr_is_const(w->r->to->pool, ir_tensor_elements(w->r->to->pool, type), &elements)) return 0;
-  if (!expr_is_const(w->r->to->pool, type->dims[0], &groups) || !ir_const_source(w->r->to, node, &p->making.sources[0])) return 0;
+  if (!expr_is_const(w->r->to->pool, type->dims[0], &groups)) return 0;
   p->lanes = (size_t)w->lanes, p->rows = (size_t)(groups * w->lanes), p->row = (size_t)elements / p->rows;
   p->bytes = ir_dtypes[type->dtype].bytes;
-  p->making.fill = pack_rows, p->making.bytes = (uint64_t)elements * p->bytes, p->making.source_count = 1, p->making.size = sizeof *p;
-  const uint32_t made = ir_add_const(w->r->to, type, &(ir_const){.kind = IR_CONST_MADE, .making = &p->making});
+  p->making.fill = pack_rows, p->making.size = sizeof *p;
+  const uint32_t made = ir_add_made(w->r->to, type, &p->making, node);
   if (made) w->source[w->packed_count] = node, w->packed[w->packed_count++] = made;
   return made;
 }

@@ -85,3 +85,16 @@ bool ir_const_source(ir_graph *g, uint32_t node, ir_source *out) {
   if (!later) out->data = ir_const_data(g, node);
   return out->data || out->making;
 }
+
+static bool is_given(const ir_source *s) { return s->data || s->making; }
+
+uint32_t ir_add_made(ir_graph *g, const ir_tensor *type, ir_making *m, uint32_t like) {
+  int64_t elements;
+  if (!expr_is_const(g->pool, ir_tensor_elements(g->pool, type), &elements)) return 0;
+  if (!is_given(&m->sources[0]) && !ir_const_source(g, like, &m->sources[0])) return 0;
+  m->bytes = (uint64_t)elements * ir_dtypes[type->dtype].bytes;
+  while (m->source_count < IR_MAKING_SOURCES && is_given(&m->sources[m->source_count])) m->source_count++;
+  const uint32_t made = ir_add_const(g, type, &(ir_const){.kind = IR_CONST_MADE, .making = m});
+  ir_set_name(g, made, ir_node_name(g, like));
+  return made;
+}

@@ -22,6 +22,12 @@ static kv grown(km *m, times *by, kv first, kv bits, bool loose) {
   const kv half = km_shr(m, bits, km_u(m, 1));
   return km_mul(m, by(m, first, power(m, half), loose), power(m, km_sub(m, bits, half)));
 }
+/* What masks leave (-1e9, -infinity) must not become 0 by rounding, nor a number below 2^-126 that may be 0: a processor takes a hundred cycles for a vector
+   with one such result. Below -252 a factor is 0, and a table's result is replaced, whatever came of the argument. */
+static const double LN_NORMAL = -0x1.5d589cp+6; /* e^x >= 2^-126 from here on */
+static kv zero_below(km *m, kv x, double least, kv result) {
+  return m->lo >= least ? result : km_select(m, km_lt(m, x, km_f(m, least)), km_f(m, 0), result);
+}
 /* Infinity where x > limit, where the second factor does not make it. */
 static kv grown_over(km *m, kv x, double limit, kv result) { return m->ieee ? result : km_over(m, x, limit, result); }
 static kv product(km *m, kv p, kv s, bool unused) {
@@ -118,14 +124,12 @@ kv km_exp(km *m, kv x, kv unused) {
   kv r;
   if (m->own_exp2) return km_with_error(m, KIR_exp2, KIR_OWN_EXP2, 1, (kv[]){km_mul(m, x, km_f(m, 0x1.715476p+0))});
   if (simple_range(m, -87, 88) && !m->tables) return km_exp_small(m, km_at_least(m, x, -88));
-  const kv above = km_at_least(m, x, -104);
-  if (m->has_dom && m->hi <= 72) return exp_down(m, above, m->loose);
-  const kv held = km_at_most(m, above, 89);
+  if (m->has_dom && m->hi <= 72 && !m->tables) return exp_down(m, km_at_least(m, x, -104), m->loose);
   kv y;
   if (m->tables) {
-    y = exp_by_roots(m, held, 0);
+    y = zero_below(m, x, m->may_flush ? LN_NORMAL : -104, exp_by_roots(m, km_at_most(m, x, 89), 0));
   } else {
-    const kv bits = reduce(m, held, TWO, &r, NULL);
+    const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -176), 89), TWO, &r, NULL);
     y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
   }
   return m->has_dom ? y : km_pass(m, x, 0, y);
@@ -134,7 +138,7 @@ kv km_exp(km *m, kv x, kv unused) {
 kv km_exp2(km *m, kv x, kv unused) {
   (void)unused;
   const bool simple = simple_range(m, -126, 127);
-  const kv held = km_at_most(m, km_at_least(m, x, simple ? -127 : -151), 129);
+  const kv held = km_at_most(m, km_at_least(m, x, simple ? -127 : -253), 129);
   const kv magic = km_f(m, MAGIC + (simple ? ONE : TWO)), t = km_add(m, held, magic), r = km_sub(m, held, km_sub(m, t, magic));
   const kv q = m->loose ? km_poly(m, r, IR_COUNT(EXP2_5), EXP2_5) : km_poly(m, r, IR_COUNT(EXP2_6), EXP2_6);
   const kv p = km_mad(m, r, q, km_f(m, 1));
