@@ -94,7 +94,7 @@ static const float ROOTS_REST[KM_TABLE] = {0x0p+0f,          0x1.8d96d4p-25f,  -
 static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
 
 /* Where a vector is a table of 16, a root by number and three terms take the place of five terms, and one operation, which rounds denormal results once,
-   that of powers put together from bits: 0.57 ULP (docs/derive/exp5.c). e^x 2^-down for x in -104..104. */
+   that of powers put together from bits: 0.57 ULP (docs/derive/exp5.c). e^x 2^-down for x in -120..120. */
 static kv exp_by_roots(km *m, kv x, double down) {
   kv r;
   const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), n = km_sub(m, km_as_f(m, bits), km_f(m, MAGIC / 16 + down));
@@ -248,12 +248,13 @@ kv km_sigmoid(km *m, kv x, kv unused) {
     return km_pass(m, x, 0, km_div(m, km_select(m, km_lt(m, x, km_f(m, 0)), z, one), km_add(m, z, one)));
   }
   kv r, z;
-  const kv held = km_neg(m, km_at_most(m, km_at_least(m, x, -104), 70));
+  const bool by_infinity = m->tables && m->exact_div; /* a quotient of 0, which no processor waits for (`zero_below`) */
+  const kv held = km_neg(m, km_at_most(m, km_at_least(m, x, by_infinity ? -120 : -104), 70));
   if (m->tables) {
     z = exp_by_roots(m, held, SCALE);
   } else {
     const kv s = power(m, reduce(m, held, ONE - SCALE, &r, NULL));
     z = exp_times(m, r, s, false);
   }
-  return km_pass(m, x, 0, near_quotient(m, scale, km_add(m, z, scale)));
+  return km_pass(m, x, 0, near_quotient(m, m->exact_div && !m->tables ? zero_below(m, x, -104, scale) : scale, km_add(m, z, scale)));
 }
