@@ -427,12 +427,17 @@ static bool is_needed(const dialect *d, uint32_t number, const bool *wanted, con
   return found;
 }
 
+/* Those of f64 may not, and a device that is told so does not tell them apart. */
+static bool may_flush(const kir_kernel *k, const char *body) {
+  return (k->mode == SNT_NUMERICS_DEFAULT || k->mode == SNT_NUMERICS_FAST) && !strstr(body, "double");
+}
+
 static void put_helpers(ctext *c, ir_text *out, const char *body) {
   bool *wanted = IR_NEW_ARRAY(c->arena, bool, *c->d->helper_count + 1u);
   if (!wanted) return;
   for (uint32_t i = *c->d->helper_count; i-- > 0;) wanted[i] = is_needed(c->d, i, wanted, body);
   for (uint32_t i = 0; i < *c->d->helper_count; i++)
-    if (wanted[i]) ir_text_add(out, c->d->helpers[i].text);
+    if (*c->d->helpers[i].trigger ? wanted[i] : may_flush(c->k, body)) ir_text_add(out, c->d->helpers[i].text);
 }
 
 snt_result ctext_emit(const dialect *d, const kir_kernel *k, ir_arena *arena, codegen_code *out, snt_diag *diag) {

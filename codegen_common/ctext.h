@@ -55,7 +55,8 @@ typedef struct ctext_access {
   const char *cell, *boolean, *aligned, *unaligned, *three, *stream;
 } ctext_access;
 
-/* A helper text, included when `trigger` occurs in the kernel or in a later helper that is included. */
+/* A helper text, included when `trigger` occurs in the kernel or in a later helper that is included; an empty one: of kernels whose results below 2^-126 may
+   be 0. */
 typedef struct ctext_helper {
   const char *trigger, *text;
 } ctext_helper;

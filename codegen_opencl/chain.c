@@ -126,6 +126,7 @@ snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *are
     if (!split(links[i].code, &p[i])) return ir_fail(diag, SNT_E_INTERNAL, "chain", 0, "link %u is no kernel that could be one", i);
     helpers |= p[i].helpers;
   }
+  if (helpers >> OPENCL_DOUBLE & 1) helpers &= ~(UINT64_C(1) << OPENCL_FLUSHES); /* a link keeps them: all do */
   ir_text_init(&text, arena);
   for (uint32_t i = 0; i < opencl_helper_count; i++)
     if (helpers >> i & 1) ir_text_add(&text, opencl_helpers[i].text);

@@ -1,11 +1,17 @@
 /* OpenCL programs and kernels: text in, or the driver's binary from the cache with the text to fall back on.
    Parameters: a buffer a slot, then one u32 a word of the scalar block, then the number of groups. */
 #include "runtime/rt_opencl.h"
+#include <stdio.h>
 
 /* ---- programs ---- */
 
-static cl_int build(ocl_device *device, cl_device_id id, cl_program program) {
-  return device->api.clBuildProgram(program, 1, &id, device->build_options, NULL, NULL);
+/* With options of the device, and those that the text asks for in its first line. */
+static cl_int build(ocl_device *device, cl_device_id id, const rt_code *rt, cl_program program) {
+  static const char asks[] = "// -cl";
+  const char *text = rt->data, *end = rt->size < sizeof asks || memcmp(text, asks, sizeof asks - 1) ? NULL : memchr(text, '\n', rt->size);
+  char options[2 * sizeof device->build_options];
+  snprintf(options, sizeof options, "%s%.*s", device->build_options, end ? (int)(end - text) - 2 : 0, text + 2);
+  return device->api.clBuildProgram(program, 1, &id, options, NULL, NULL);
 }
 
 /* PoCL packs what lies in a folder of its own cache: what another process took away meanwhile is not in the binary. */
@@ -18,13 +24,13 @@ static bool is_whole(const ocl_device *device, const void *binary, size_t size) 
 }
 
 /* Null for anything the driver does not like: the text is built then. */
-static cl_program from_binary(ocl_device *device, cl_device_id id, const void *cached, size_t size) {
+static cl_program from_binary(ocl_device *device, cl_device_id id, const rt_code *rt, const void *cached, size_t size) {
   if (!cached || size == 0 || !is_whole(device, cached, size)) return NULL;
   const unsigned char *bytes = cached;
   cl_int status = CL_SUCCESS, code = CL_SUCCESS;
   cl_program program = device->api.clCreateProgramWithBinary(device->context, 1, &id, &size, &bytes, &status, &code);
   if (!program) return NULL;
-  if (code == CL_SUCCESS && status == CL_SUCCESS && build(device, id, program) == CL_SUCCESS) return program;
+  if (code == CL_SUCCESS && status == CL_SUCCESS && build(device, id, rt, program) == CL_SUCCESS) return program;
   device->api.clReleaseProgram(program);
   return NULL;
 }
@@ -45,7 +51,7 @@ static snt_result from_text(ocl_device *device, cl_device_id id, const rt_code *
   cl_int code = CL_SUCCESS;
   cl_program program = device->api.clCreateProgramWithSource(device->context, 1, &text, &rt->size, &code);
   if (!program) return ocl_fail(device, code, "pipeline", "clCreateProgramWithSource", diag);
-  code = build(device, id, program);
+  code = build(device, id, rt, program);
   if (code == CL_SUCCESS) {
     *out = program;
     return SNT_OK;
@@ -111,7 +117,7 @@ snt_result ocl_pipeline_create(rt_device *base, const rt_code *rt, const void *c
   pipeline->binding_count = rt->binding_count;
   pipeline->id = rt->near ? device->near : device->id;
   if (device->family->builds_alone) rt_lock_take(&device->building);
-  pipeline->program = from_binary(device, pipeline->id, cached, cached_bytes);
+  pipeline->program = from_binary(device, pipeline->id, rt, cached, cached_bytes);
   pipeline->base.from_binary = pipeline->program != NULL;
   snt_result result = SNT_OK;
   if (!pipeline->program) result = from_text(device, pipeline->id, rt, &pipeline->program, diag);
