@@ -127,6 +127,29 @@ for my $device ('opencl:pocl', 'vulkan:llvmpipe') {
     is($code, 0, "$device: FAST stays within its bound") or diag($said);
   }
 }
+# Results of f32 below 2^-126 may be 0 in DEFAULT and FAST: a driver that can is told so, as the first line of a text says, unless some are of f64.
+for my $case (['f32', 'default', 1], ['f32', 'fast', 1], ['f32', 'strict', 0], ['f32', 'reproducible', 0], ['f64', 'default', 0]) {
+  my ($type, $mode, $flushes) = @$case;
+  open my $sum, '>', "$dir/sum.snt" or die $!;
+  print $sum "graph \@sum(%x: $type\[64]) {\n  %y = add %x, %x\n  return y=%y\n}\n";
+  close $sum;
+  ($code, $said) = says("$sinter compile $dir/sum.snt --target opencl --numerics $mode -o $dir/sum");
+  is($code, 0, "a sum of $type, $mode, is compiled") or diag($said);
+  my ($text) = glob("$dir/sum/*.cl");
+  is((slurp($text) =~ m{\A// -cl-denorms-are-zero\n}) ? 1 : 0, $flushes, $flushes ? 'and may be built with denormals as zero' : 'and keeps denormals');
+}
+# A driver that takes them for zero is not kept waiting by them: products with weights below 2^-126, whose sums are within the bound.
+SKIP: {
+  open my $small, '>', "$dir/small.snt" or die $!;
+  print $small "graph \@small(%x: f32[64,64]) {\n  %w: f32[64,64] = const normal seed=1 scale=1e-40\n  %v: f32[64,64] = const normal seed=2\n"
+    . "  %s = add %w, %v\n  %a = matmul %x, %w\n  %b = matmul %x, %s\n  return a=%a, b=%b\n}\n";
+  close $small;
+  for my $mode ('default', 'strict') {
+    ($code, $said) = says("$sinter run $dir/small.snt --device opencl:pocl --numerics $mode --input x=random:1 --check");
+    skip(lacks('opencl:pocl'), 2) if lacks('opencl:pocl');
+    is($code, 0, "weights below 2^-126, $mode: within the bound") or diag($said);
+  }
+}
 ($code, $said) = run_on('host', 'approximate', 'none');
 isnt($code, 0, 'an unknown mode is refused');
 like($said, qr/no numerics mode "approximate": default strict fast reproducible/, 'with the modes there are');

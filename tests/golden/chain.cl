@@ -1,3 +1,4 @@
+// -cl-denorms-are-zero
 #pragma OPENCL FP_CONTRACT OFF
 #ifndef __has_builtin
 #define __has_builtin(x) 0

@@ -196,6 +196,29 @@ static void check_times(void) {
   }
 }
 
+/* What a text asks for in its first line is added to the device's options, whether it is built or a binary of it. */
+static void check_options(const rt_code *code) {
+  static const struct {
+    const char *text, *options;
+  } rows[] = {
+      {"// -cl-denorms-are-zero\nkernel", "-cl-std=CL1.2 -cl-denorms-are-zero"}, {"kernel", "-cl-std=CL1.2"}, {"// -cl", "-cl-std=CL1.2"}};
+  rt_device *device = NULL;
+  opencl_fake.platform = "some other driver", opencl_fake.cpu = false;
+  if (!tap_ok(rt_open_device(NULL, NULL, "opencl:0", &device, NULL) == SNT_OK, "a device whose options are looked at opens")) return;
+  for (uint32_t i = 0; i < 2 * IR_COUNT(rows); i++) {
+    rt_code asks = *code;
+    rt_pipeline *pipeline = NULL;
+    const bool cached = i % 2;
+    asks.data = rows[i / 2].text, asks.size = strlen(rows[i / 2].text);
+    opencl_fake.options[0] = 0;
+    tap_is_int(device->v->pipeline_create(device, &asks, cached ? "a binary" : NULL, cached ? 8 : 0, &pipeline, NULL), SNT_OK,
+               "a text of %u bytes is built%s", (unsigned)asks.size, cached ? " from its binary" : "");
+    tap_ok(!strcmp(opencl_fake.options, rows[i / 2].options), "with options of its own: %s", opencl_fake.options);
+    device->v->pipeline_destroy(pipeline);
+  }
+  rt_close_device(device);
+}
+
 /* Products of bytes are the language's where the driver says that they are fast, and that the language has them. */
 static void check_dots(const rt_code *code) {
   static const struct {
@@ -375,6 +398,7 @@ int main(void) {
   }
   opencl_fake.early = false;
   check_times();
+  check_options(&code.code);
   check_dots(&code.code);
   test_code_free(&code);
   opencl_fake_forget();
