@@ -221,6 +221,24 @@ static codegen_code opencl_code(ir_arena *arena, const char *name, kir_kernel *l
   return code;
 }
 
+/* A kernel with f64 has no line that asks for denormals as zero, and takes it from those that it is chained to. */
+static void check_chain_of_doubles(const codegen_code *other, const codegen_link *like, ir_arena *arena) {
+  static const char ends[] = "#define SNT_CPU 1\n#endif\n", asks[] = "// -cl-denorms-are-zero\n";
+  const char *head = strchr(other->data, '\n') + 1, *rest = strstr(head, ends) + sizeof ends - 1;
+  ir_text text;
+  ir_text_init(&text, arena);
+  ir_text_put(&text, head, (size_t)(rest - head));
+  ir_text_format(&text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n%s", rest);
+  const codegen_code doubles = {text.at, text.length};
+  codegen_link links[] = {*like, *like};
+  codegen_code code = {0};
+  for (uint32_t i = 0; i < 2; i++) {
+    if (i) links[1].code = &doubles;
+    tap_ok(codegen_opencl.chain(2, links, arena, &code, NULL) == SNT_OK && !strncmp(code.data, asks, sizeof asks - 1) == !i,
+           i ? "one link of f64: the kernel keeps denormals" : "none: it asks for them as zero");
+  }
+}
+
 static void check_chain(bool bless) {
   static const char path[] = "tests/golden/chain.cl";
   static const char *const alone[] = {"arrays", "row_sum", "image"}; /* a constant array, local memory, an image */
@@ -244,6 +262,7 @@ static void check_chain(bool bless) {
     const codegen_code c = opencl_code(&arena, alone[i], &other);
     tap_ok(!codegen_opencl.can_link(&c), "%s is no link", alone[i]);
   }
+  check_chain_of_doubles(&a, &links[0], &arena);
   const codegen_code own = {"float own(float x) { return x; }\n__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k() {\n", 99};
   tap_ok(!codegen_opencl.can_link(&own) && !codegen_opencl.can_link(&(codegen_code){"", 0}), "nor is a text with the user's own, nor none");
   ir_arena_free(&arena);
