@@ -121,12 +121,19 @@ static void binary_key(const snt_exec *x, exec_job *job, uint8_t key[32]) {
   ir_sha256_end(&sha, key);
 }
 
+/* Bytes of an entry, 0: there is none. Asked with null, a cache says SNT_INCOMPLETE, as for blobs, or SNT_OK, as for texts. */
+static size_t cached_bytes(const snt_context *c, const uint8_t key[32]) {
+  size_t bytes = 0;
+  const snt_result r = c->cache.get ? c->cache.get(c->cache.user, key, NULL, &bytes) : SNT_E_ARG;
+  return r == SNT_INCOMPLETE || r == SNT_OK ? bytes : 0;
+}
+
 /* Entries carry our own checksum in front: some drivers crash on damaged binaries. */
 static void *cached_binary(const snt_exec *x, exec_job *job, const uint8_t key[32], size_t *size) {
   snt_context *c = x->device->context;
-  size_t whole = 0;
-  job->replaces = c->cache.get && c->cache.get(c->cache.user, key, NULL, &whole) == SNT_INCOMPLETE; /* until it is taken */
-  if (!job->replaces || whole <= 32) return NULL;
+  const size_t whole = cached_bytes(c, key);
+  job->replaces = whole > 0; /* until it is taken */
+  if (whole <= 32) return NULL;
   uint8_t *entry = api_take(c, whole), sum[32];
   size_t got = whole;
   bool good = entry && c->cache.get(c->cache.user, key, entry, &got) == SNT_OK && got == whole;
@@ -172,10 +179,9 @@ static void store_late(const snt_exec *x) {
     for (uint32_t i = 0; i < x->job_count; i++) {
       exec_job *job = &x->jobs[i];
       uint8_t key[32];
-      size_t size = 0;
       if (job->built != turn) continue;
       binary_key(x, job, key);
-      if (job->replaces || !c->cache.get || c->cache.get(c->cache.user, key, NULL, &size) != SNT_INCOMPLETE) store_binary(x, job, key);
+      if (job->replaces || !cached_bytes(c, key)) store_binary(x, job, key);
     }
 }
 

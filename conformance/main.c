@@ -26,6 +26,7 @@ static const char usage_text[] =
     "  --filter TEXT   only ids that contain TEXT      --seed N             of inputs and of the order of cases\n"
     "  --shard I/N     the I-th of N equal parts       --jobs N             child processes at a time (2)\n"
     "                  (the parts' JSON lines, joined by `cat`, are one run to report and pack)\n"
+    "  --resume        of one device: what the file of --json has is left out, and the rest added to it\n"
     "  --json FILE     JSON lines beside TAP           --expect FILE        lines `DEVICE [~]FILTER YYYY-MM-DD reason`: known failures; ~: "
     "of some\n"
     "  --cases FILE    only the ids in FILE, a line each, in its order\n"
@@ -45,7 +46,7 @@ typedef struct options {
   double seconds, case_seconds, compile_seconds;
   uint64_t seed;
   uint32_t shard, shards, jobs, count, grow, pair, triple;
-  bool list, self_test, stop, ways;
+  bool list, self_test, stop, ways, resume;
 } options;
 typedef struct profile {
   const char *name;
@@ -130,9 +131,12 @@ static bool read_options(options *o, int argc, char **argv) {
     else if (!strcmp(argv[i], "--self-test")) o->self_test = true;
     else if (!strcmp(argv[i], "--stop")) o->stop = true;
     else if (!strcmp(argv[i], "--ways")) o->ways = true;
+    else if (!strcmp(argv[i], "--resume")) o->resume = true;
     else if (i + 1 < argc && set_option(o, argv[i], argv[i + 1])) i++;
     else return refuse_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
   }
+  if (o->resume && (!o->json || strchr(o->device, ',') || !strcmp(o->device, "all")))
+    return fprintf(stderr, "sinter conform: --resume needs --json and one --device\n") < 0;
   const bool of_list = *o->filter || o->self_test;
   if ((o->graph != NULL) + (o->pair > 0) + (o->triple > 0) + (o->grow > 0) + of_list < 2) return true;
   return fprintf(stderr, "sinter conform: --graph, --pair, --triple, --grow, or --filter and --self-test of the list: one of them\n") < 0;
@@ -276,6 +280,37 @@ static bool keep_named(conform_list *list, const char *path, char *names, snt_di
   return kept == wanted || host_fail(diag, SNT_E_ARG, "conform", "%s names %u cases, of which there are %u", path, wanted, kept) == SNT_OK;
 }
 
+/* ---- a run that goes on ---- */
+
+/* What --json has of a run that ended early, its whole lines alone, for the caller to free; false: it cannot be written. */
+static bool begin_json(const options *o, conform_report *report, char **before, snt_diag *diag) {
+  void *text = NULL;
+  size_t size = 0;
+  const bool read = o->resume && access(o->json, F_OK) == 0;
+  if (read && host_read_file(o->json, &text, &size, diag) != SNT_OK) return false;
+  *before = text;
+  while (size && (*before)[size - 1] != '\n') (*before)[--size] = 0;
+  if ((!read || truncate(o->json, (off_t)size) == 0) && (report->json = fopen(o->json, read ? "a" : "w"))) return true;
+  return host_fail(diag, SNT_E_ARG, "conform", "%s: %s", o->json, strerror(errno)) == SNT_OK;
+}
+
+/* This shard's cases without those that lines of JSON, which are cut, name. */
+static bool leave_out(options *o, conform_list *list, char *before) {
+  char id[CONFORM_ID];
+  uint32_t count = 0, ids = 0, kept = 0;
+  named *done = lines_of(before, &count);
+  for (uint32_t i = 0; done && i < count; i++)
+    if (conform_field(done[i].id, "id", id, sizeof id)) done[ids] = (named){strcpy(done[i].id, id), 0}, ids++; /* shorter than its line */
+  if (done) qsort(done, ids, sizeof *done, by_text);
+  for (uint32_t i = o->shard; done && i < list->count; i += o->shards) {
+    conform_case_id(&list->at[i], id);
+    if (!bsearch(&(named){id, 0}, done, ids, sizeof *done, by_text)) list->at[kept++] = list->at[i];
+  }
+  free(done);
+  list->count = kept, o->shard = 0, o->shards = 1;
+  return done != NULL;
+}
+
 static bool make_list(const options *o, const char *named, conform_list *list, snt_diag *diag) {
   *list = (conform_list){.count = 0};
   if (o->graph) return conform_add_files(list, o->graph, diag);
@@ -322,7 +357,7 @@ static double clock_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int run_list(const options *o, char devices[MAX_DEVICES][SELECTOR], uint32_t count, conform_report *report) {
+static int run_list(const options *o, char devices[MAX_DEVICES][SELECTOR], uint32_t count, conform_report *report, char *before) {
   options first = *o; /* making the list counts as the first device's time */
   const double start = clock_seconds();
   conform_list list = {.count = 0};
@@ -340,15 +375,16 @@ static int run_list(const options *o, char devices[MAX_DEVICES][SELECTOR], uint3
   if (!list.count) fprintf(stderr, "sinter conform: no case contains \"%s\"\n", o->filter);
   if (o->list || !list.count) return free(list.at), list.count ? 0 : 2;
   begin_tap(report);
+  if (before && !leave_out(&first, &list, before)) return fprintf(stderr, "sinter conform: out of memory\n"), free(list.at), 1;
   printf("# %u cases, seed %llu\n", list.count, (unsigned long long)o->seed);
   const double spent = clock_seconds() - start;
   first.seconds = o->seconds > 2 * spent ? o->seconds - spent : o->seconds;
-  for (uint32_t i = 0; i < count; i++) run_device(i ? o : &first, &list, devices[i], report);
+  for (uint32_t i = 0; i < count && list.count; i++) run_device(i ? o : &first, &list, devices[i], report);
   free(list.at);
   return 0;
 }
 
-static int run_suite(const options *o, conform_report *report) {
+static int run_suite(const options *o, conform_report *report, char *before) {
   char devices[MAX_DEVICES][SELECTOR];
   uint32_t count = 0;
   if (!o->list) {
@@ -356,10 +392,10 @@ static int run_suite(const options *o, conform_report *report) {
     if (strcmp(o->device, "all") != 0 || o->mask) count = keep_open(o, devices, count, report);
     if (count == UINT32_MAX) return 2;
   }
-  const int bad = o->list || count ? run_list(o, devices, count, report) : 0;
+  const int bad = o->list || count ? run_list(o, devices, count, report, before) : 0;
   if (bad || o->list) return bad;
   printf("1..%u\n", report->number);
-  return report->failed || !report->number;
+  return report->failed || (!report->number && !before);
 }
 
 /* report and pack: files into one. */
@@ -384,6 +420,7 @@ static int run_command(int argc, char **argv) {
   snt_diag diag = {0};
   conform_report report = {.tap = stdout};
   conform_excuse *excuses = NULL;
+  char *before = NULL;
   for (int i = 1; i < argc; i++)
     if (!strcmp(argv[i], "--help")) return fputs(usage_text, stdout), 0;
   if (argc > 1 && !strcmp(argv[1], "report")) return join_runs(argc, argv, conform_write_page);
@@ -398,9 +435,10 @@ static int run_command(int argc, char **argv) {
   if (o.expect && !conform_read_excuses(o.expect, &excuses, &report.excuse_count, &diag))
     return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
   if (o.save && host_make_dirs(o.save, &diag) != SNT_OK) return fprintf(stderr, "sinter conform: --save: %s\n", diag.text), 2;
-  if (o.json && !(report.json = fopen(o.json, "w"))) return fprintf(stderr, "sinter conform: %s: %s\n", o.json, strerror(errno)), 2;
+  if (o.json && !begin_json(&o, &report, &before, &diag)) return fprintf(stderr, "sinter conform: %s\n", diag.text), 2;
   report.excuses = excuses, report.seed = o.seed;
-  const int code = run_suite(&o, &report);
+  const int code = run_suite(&o, &report, before);
+  free(before);
   if (report.json && fclose(report.json)) return fprintf(stderr, "sinter conform: %s was not written whole\n", o.json), 1;
   free(excuses);
   return code;

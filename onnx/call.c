@@ -313,6 +313,7 @@ bool onnx_axis(onnx_call *c, int64_t axis, uint32_t rank, uint32_t *out) {
 
 int32_t onnx_dtype_attr(onnx_call *c, const char *name, int32_t otherwise) {
   const onnx_attr *a = find_kind(c, name, ONNX_INT);
+  if (!a && !otherwise) onnx_refuse(c, "attribute %s is missing", name);
   if (!a) return otherwise;
   const onnx_type_info type = onnx_type(a->i < 0 || a->i > 1000 ? -1 : (int32_t)a->i);
   if (!type.dtype) onnx_refuse(c, "element type %s is not supported", type.name);

@@ -425,7 +425,7 @@ static bool give_extents(onnx_import *im, const onnx_ports *inputs) {
 
 static bool import_graph(onnx_import *im, const onnx_graph *graph) {
   im->g->title = title_of(im, graph);
-  if (graph->sparse) onnx_add_problem(im, graph->name, "graph", "sparse initializers");
+  if (graph->sparse) return onnx_fail(im, SNT_E_UNSUPPORTED, "graph %.80s has sparse initializers", graph->name);
   if (!onnx_import_constants(im, &graph->constants) || !give_extents(im, &graph->inputs)) return false;
   for (uint32_t i = 0; i < graph->inputs.count; i++)
     if (!import_input(im, &graph->inputs.at[i])) return false;

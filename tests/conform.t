@@ -162,6 +162,16 @@ cat "$work"/part[123].jsonl >"$work/joined.jsonl"
 ! readelf -d "$conform" | grep NEEDED | grep -v -e '\[libc\.' -e '\[libm\.' -e '\[libdl\.' -e '\[ld-linux'; result $? 'it needs libc, libm and libdl'
 
 "$conform" --device interp --count 12 --json "$work/run.jsonl" >/dev/null 2>&1
+"$conform" --device interp --count 12 --json "$work/again.jsonl" --resume >"$work/log" 2>&1 && [ "$(grep -c '^ok' "$work/log")" = 12 ]
+result $? 'to go on with a file that is not there is to begin'
+head -c -9 "$work/run.jsonl" | head -n 8 | head -c -9 >"$work/again.jsonl" # six cases and most of a line
+"$conform" --device interp --count 12 --json "$work/again.jsonl" --resume >"$work/log" 2>&1 && [ "$(grep -c '^ok' "$work/log")" = 6 ] &&
+  sed -n 's/.*"id": "\([^"]*\)".*/\1/p' "$work/again.jsonl" | sort >"$work/ids" && sed -n 's/.*"id": "\([^"]*\)".*/\1/p' "$work/run.jsonl" | sort | cmp -s - "$work/ids"
+result $? 'a run that was ended goes on: no case twice, none left out, and no part of a line'
+"$conform" --device interp --count 12 --json "$work/again.jsonl" --resume >"$work/log" 2>&1 && grep -q '^1\.\.0' "$work/log"
+result $? 'and has nothing left then'
+"$conform" --device interp,host --count 12 --json "$work/again.jsonl" --resume >"$work/log" 2>&1
+[ $? = 2 ]; result $? 'of one device'
 "$conform" pack "$work/run.jsonl" -o "$work/submission" >"$work/log" 2>&1
 result $? 'a run is packed'
 "$conform" verify "$work/submission" --count 3 >"$work/log" 2>&1

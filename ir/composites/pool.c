@@ -12,6 +12,7 @@ static bool round_up(composite_call *c, window_desc *w, int64_t *extra) {
     if (!call_has(c, IR_PARAM_ceil)) continue;
     if (!expr_is_const(c->g->pool, shape.dims[2 + i], &extent)) return call_mistake(c, "ceil needs fixed extents"), false;
     const int64_t reach = w->dilation[i] * (w->size[i] - 1) + 1, room = extent + w->low[i] + w->high[i] - reach;
+    if (room <= -w->stride[i]) continue; /* not even one */
     int64_t last = (room + w->stride[i] - 1) / w->stride[i];
     if (last * w->stride[i] >= extent + w->low[i]) last--; /* it would begin in the padding above */
     extra[i] = last * w->stride[i] - room > 0 ? last * w->stride[i] - room : 0;

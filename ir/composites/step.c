@@ -63,7 +63,7 @@ bool call_spatial(composite_call *c, uint32_t spatial, window_desc *w) {
     w->low[i] = pads[i], w->high[i] = pads[spatial + i];
     if (w->stride[i] < 1 || w->dilation[i] < 1) return call_mistake(c, "stride and dilation must be over 0"), false;
     if (w->low[i] < 0 || w->high[i] < 0 || w->low[i] > INT32_MAX || w->high[i] > INT32_MAX)
-      return call_mistake(c, "pads must not be negative"), false;
+      return call_mistake(c, "pads must be numbers from 0, below 2^31"), false;
   }
   return true;
 }

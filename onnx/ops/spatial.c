@@ -15,7 +15,7 @@ static bool read_kernel(onnx_call *c, const ir_tensor *weights, onnx_spatial *s)
   for (uint32_t i = 0; i < s->count; i++) {
     if (s->size[i] == 0 && weights && !expr_is_const(c->g->pool, weights->dims[2 + i], &s->size[i]))
       return onnx_refuse(c, "the weights must have fixed extents");
-    if (s->size[i] < 1 || s->size[i] > 1 << 20) return onnx_refuse(c, "kernel_shape is missing or not positive");
+    if (s->size[i] < 1 || s->size[i] > 1 << 20) return onnx_refuse(c, "kernel_shape is missing, or not of numbers from 1 to 2^20");
   }
   return true;
 }
@@ -45,7 +45,7 @@ bool onnx_read_spatial(onnx_call *c, const ir_tensor *x, const ir_tensor *weight
   if (!read_numbers(c, "dilations", s->count, 1, s->dilation) || !read_numbers(c, "pads", 2 * s->count, 0, s->pads)) return false;
   for (uint32_t i = 0; i < s->count; i++)
     if (s->stride[i] < 1 || s->dilation[i] < 1 || s->stride[i] > 1 << 20 || s->dilation[i] > 1 << 20)
-      return onnx_refuse(c, "strides and dilations must be positive");
+      return onnx_refuse(c, "strides and dilations must be numbers from 1 to 2^20");
   const char *mode = onnx_text(c, "auto_pad", "NOTSET");
   if (!strcmp(mode, "SAME_UPPER") || !strcmp(mode, "SAME_LOWER")) return pad_same(c, x, s, mode[5] == 'U');
   if (!strcmp(mode, "VALID")) memset(s->pads, 0, sizeof s->pads);

@@ -154,6 +154,8 @@ static const rule_case rule_cases[] = {
     {"window %x, axis=2, size=[3,12]", "!12 taps 1 apart do not fit axis 3, which has extent 9 with its padding"},
     {"window %x, axis=3, size=[1,1]", "!2 axes from axis 3, the operand has rank 4"},
     {"window %x, axis=2, size=[0]", "!size must be numbers over 0"},
+    {"maxpool %x, size=[10,1], stride=[3,1], ceil", "f32[2,3,1,9]"},
+    {"maxpool %x, size=[11,1], stride=[3,1], ceil", "!11 taps 1 apart do not fit axis 2, which has extent 8 with its padding"},
     {"window %x, axis=2, size=[2], stride=[0]", "!stride must be numbers over 0"},
     {"gather %a, %k, axis=0", "f32[3,4]"},
     {"gather %a, 2, axis=1", "f32[n]"},

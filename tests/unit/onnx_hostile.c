@@ -195,6 +195,9 @@ static void check_structure(void) {
   put_port(&graph, 12, "y", 1, 1, four);
   end_model(&model, &graph);
   refused("what is no operator is told at once, behind another, too", "one (Foo): no such operator; three (Bar): no such operator");
+}
+
+static void check_names(void) {
   start();
   put_port(&graph, 11, "x", 1, 1, four);
   put_port(&graph, 11, "x", 1, 1, four);
@@ -213,6 +216,20 @@ static void check_structure(void) {
   put_port(&graph, 12, "nothing", 1, 1, four);
   end_model(&model, &graph);
   refused("an output that nothing computes", "nothing");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_text(&graph, 2, "thin");
+  put_raw(&graph, 15, "", 0);
+  put_node(&graph, "Add", "sum", "x w", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("sparse initializers, not the node that reads one", "graph thin has sparse initializers");
+  start();
+  put_port(&graph, 11, "x", 1, 1, four);
+  put_node(&graph, "Cast", "one", "x", "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+  refused("an attribute that is missing is named", "one (Cast): attribute to is missing");
 }
 
 static void check_sizes(void) {
@@ -542,6 +559,7 @@ static void check_given(void) {
 
 int main(void) {
   check_structure();
+  check_names();
   check_bounds();
   check_hints();
   check_info();

@@ -39,11 +39,12 @@ typedef struct snt_logger {
   int32_t level; /* messages above level are not even formatted */
   void(SNT_CALL *message)(void *user, int32_t level, const char *text, size_t length);
 } snt_logger;
-/* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. Entries are
-   set when a job is done; where the driver compiles again for a binary (PoCL), when the exec is destroyed. */
+/* A cache of driver binaries. The library checks every entry itself before a driver sees it; both calls may come from any thread. `get` with
+   null gives the size of an entry, SNT_INCOMPLETE or SNT_OK; with room, the entry, SNT_OK. Anything else is a miss. Entries are set when a job is
+   done; where the driver compiles again for a binary (PoCL), when the exec is destroyed. */
 typedef struct snt_cache_io {
   void *user;
-  snt_result(SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size); /* two-call; anything but SNT_OK is a miss */
+  snt_result(SNT_CALL *get)(void *user, const uint8_t key[32], void *dst, size_t *size);
   void(SNT_CALL *set)(void *user, const uint8_t key[32], const void *src, size_t size);
 } snt_cache_io;
 typedef struct snt_context_info {
