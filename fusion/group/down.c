@@ -6,8 +6,7 @@
 /* Bytes between the terms of a reduction that are walked across the unit stride, many side by side (schedule/row.c); 0: none is. */
 static double terms_apart(const fusion_context *c, const fusion_group *group) {
   uint32_t count;
-  const bool rows = group->kind == GROUP_ROW || group->kind == GROUP_REDUCE;
-  if (!rows || !schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return 0;
+  if (!schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return 0;
   const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
   const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
   double apart = ir_dtypes[t->dtype].bytes;
@@ -43,7 +42,7 @@ static bool read_elsewhere(const fusion_context *c, const fusion_group *group, u
    sums alone take 10 and a loop stores it in 13. */
 float group_stores_down(const fusion_context *c, const fusion_group *group, uint32_t output, group_down *d) {
   const bool beside = d->stored;
-  if (!(d->apart > 0) || c->elements[output] < d->full) return 0;
+  if (c->elements[output] < d->full) return 0;
   d->arrays++, d->stored = true;
   if (group->kind != GROUP_ROW || d->apart < FUSION_LINE) return 0;
   const uint32_t met = met_by(d->apart);

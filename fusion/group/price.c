@@ -426,7 +426,8 @@ static double elements_read(const fusion_context *c, const fusion_group *group, 
 
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
-  group_down down = group_find_down(c, group);
+  group_down down = {0};
+  if (group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) down = group_find_down(c, group);
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const cost_stream *s = &w->streams[w->stream_count];
     const double narrow = c->has_narrow ? fusion_narrow_cycles(c, group->inputs[i], false) : 0;
@@ -437,12 +438,12 @@ static void add_streams(const fusion_context *c, const fusion_group *group, cons
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const double across = stores_across(c, group, group->outputs[i]);
-    const float strided = group_stores_down(c, group, group->outputs[i], &down);
+    const float strided = down.apart > 0 ? group_stores_down(c, group, group->outputs[i], &down) : 0;
     w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
     w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 ? 1 : strided};
     if (c->has_narrow) w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i], true) * elements_of(c, group->outputs[i]);
   }
-  w->waited = group_waits_down(c, group, &down);
+  if (down.apart > 0) w->waited = group_waits_down(c, group, &down);
 }
 
 /* Work-items, or lanes of a processor, that can be busy: a reduction is shared out over its operand, a row kernel gives each row to one workgroup. */
