@@ -34,7 +34,7 @@ static double memory_time(const cost_profile *p, const cost_work *w, double *byt
   const double rate = first_rate(p, total, last_cache), store_factor = w->by_hand ? p->hand_store_factor : p->stream_store_factor;
   for (uint32_t i = 0; i < w->stream_count; i++) {
     const cost_stream *s = &w->streams[i];
-    const double strided = s->strided ? p->strided_factor : 1;
+    const double strided = 1 + (double)s->strided * (p->strided_factor - 1);
     double own = s->bytes * strided;
     /* a plain store reads the line first; streaming stores do not */
     if (s->write && store_factor < 1) own *= total > p->stream_threshold && p->stream_threshold > 0 ? 1 : 1 / store_factor;

@@ -9,7 +9,8 @@ typedef struct cost_stream {
   double bytes;       /* distinct bytes touched */
   double accesses;    /* bytes accessed in all, repeats included */
   double reuse_bytes; /* footprint between two touches of the same element; decides which cache serves the repeats */
-  bool write, strided;
+  float strided;      /* share of it that goes as reads do whose lanes are not adjacent */
+  bool write;
   bool alone; /* nothing is computed meanwhile */
 } cost_stream;
 enum { COST_MAX_STREAMS = 64 };

@@ -90,6 +90,8 @@ sub down { my ($axis) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %b = mul 
 sub stored_down { my ($op, $columns) = @_; return "graph \@g(%x: f32[256,$columns]) {\n  %b = $op %x\n  %s = reduce.sum %b, axes=[0]\n  return b=%b, s=%s\n}\n" }
 sub centred { my ($columns, $beside) = @_; return "graph \@g(%x: f32[512,$columns]) {\n  %s = reduce.sum %x, axes=[0], keep\n  %b = broadcast %s, shape=[512,$columns]\n  %d = sub %x, %b\n  %n = neg %d\n  return $beside" . "d=%d\n}\n" }
 
+sub told { my ($reader) = @_; return "graph \@g(%x: f32[512,256]) {\n  %b = mul %x, %x\n  %s = reduce.sum %b, axes=[0]\n  must_fuse %b, %s\n$reader, s=%s\n}\n" } # whose result lies down columns
+
 sub both_ways { # a row's sum of what is also read turned
   my ($turned) = @_;
   return <<"END";
@@ -237,6 +239,12 @@ for my $case ([256, '', 1], [256, 'n=%n, ', 2], [16, 'n=%n, ', 1], [272, 'n=%n, 
   my ($columns, $beside, $count) = @$case;
   (undef, $kernels) = price(centred($columns, $beside), 'wide');
   is($kernels, $count, ($beside ? 'two arrays' : 'one array') . " of rows of $columns behind their sums down columns: " . ($count == 2 ? 'stored by a loop' : 'one kernel'));
+}
+for my $case (['wide', 1.5, 2], ['pocl', 0.99, 1.01]) { # a unit of two finds half of the lines with the other; of half lines nothing was measured
+  my ($profile, $least, $most) = @$case;
+  my ($unread) = price(told('  return b=%b'), $profile);
+  my $read = (price(told("  %z = neg %b\n  never_fuse %b, %z\n  return z=%z"), $profile))[0] - (price(negated(512 * 256), $profile))[0];
+  ok($read > $least * $unread && $read < $most * $unread, sprintf "stored down columns for another kernel, $profile: %.1f us, for none %.1f", $read, $unread);
 }
 my ($copied) = price(bordered('sub %a, 120.0'), 'pocl');
 my ($stored) = price(bordered('sub %a, 120.0') =~ s/  must_fuse.*\n  must_fuse.*\n/  barrier %b\n/r, 'pocl');

@@ -198,7 +198,7 @@ for my $case (['softmax', '4,96,48', '[1]', 1], ['vectors left over', '3,70,37',
   system("$sinter compile $file --target opencl --profile $profile[0] -o $file.out >/dev/null 2>&1");
   my @kernels = glob "$file.out/k*.cl";
   my $text = @kernels == 1 ? `cat '@kernels'` : '';
-  my $wanted = $cheap ? qr/^ *float \w+\[\d+\] __attribute__/m : qr/ < \(float16\)\(\(-0x1\.ap\+6f/;
+  my $wanted = $cheap ? qr/^ *float \w+\[\d+\] __attribute__/m : qr/ < \(float16\)\(\(-0x1\.68p\+8f/;
   my $found = () = $text =~ /$wanted/g;
   is($found, $times, "$name: " . scalar(@kernels) . ' kernel, ' . ($cheap ? 'what is kept' : 'how often exp of vectors stands there')) or diag($text);
   right($file, "across: $name", "interp --profile $profile[1]", 'opencl:pocl', 'vulkan:llvmpipe');

@@ -424,62 +424,26 @@ static double elements_read(const fusion_context *c, const fusion_group *group, 
   return shared > own ? shared : own;
 }
 
-/* Bytes between the terms of a reduction that kernels of explicit vectors walk across the unit stride, many side by side (schedule/row.c); 0: none is. */
-static double terms_apart(const fusion_context *c, const fusion_group *group) {
-  uint32_t count;
-  const bool rows = group->kind == GROUP_ROW || group->kind == GROUP_REDUCE;
-  if (!rows || !schedule_is_explicit(c) || !(ir_ops[ir_at(c->graph, group->hero)->op].flags & IR_REDUCE)) return 0;
-  const ir_tensor *t = &ir_at(c->graph, ir_arg(c->graph, group->hero, 0))->type;
-  const ir_expr *axes = ir_attr_ints(c->graph, group->hero, IR_ATTR_axes, &count);
-  double apart = ir_dtypes[t->dtype].bytes;
-  for (uint32_t i = t->rank; count && i-- > (uint32_t)axes[count - 1] + 1;) apart *= (double)schedule_hint(c->graph->pool, t->dims[i]);
-  return apart;
-}
-
-/* The largest power of two in their distance: rows meet in few sets of the near cache by it. */
-static uint32_t met_by(double apart) { return apart < UINT32_MAX ? (uint32_t)apart & (0 - (uint32_t)apart) : 1u << 31; }
-
-/* Where they lie far apart, what is less than a line is stored in few sets. So is one array beside another, unless rows are a line or two apart by odd
-   numbers: of 512 x 256 the first that is stored down columns adds 12 us, the second 36, where a loop stores them 10 each (PoCL on a Xeon). */
-static bool stores_down(const fusion_context *c, const fusion_group *group, double apart, uint32_t met, bool beside) {
-  if (group->kind != GROUP_ROW || apart < FUSION_LINE) return false;
-  if (beside && met != FUSION_LINE && met != 2 * FUSION_LINE) return true;
-  return apart >= CONTRACT_FAR_APART && schedule_row_lanes(c, group) * sizeof(float) < FUSION_LINE;
-}
-
-/* No line stays that is asked for ahead, and transcendental functions fill the window in which others would be met. Of exp stored and summed down columns,
-   rows 1, 2, 4 and 8 KB apart, a quarter, half and all of the shorter of computing and traffic is not hidden, 4160 bytes apart nothing (PoCL on a
-   Xeon); more arrays than these two crowd each other. Of narrower vectors, which pass a line by twice, the least times of one kernel stay the better
-   ones. */
-static double waited_down(const fusion_context *c, const fusion_group *group, uint32_t met, uint32_t arrays) {
-  if (c->options->profile->lanes * sizeof(float) < FUSION_LINE || met < CONTRACT_FAR_APART || !schedule_has_dear(c->graph, group)) return 0;
-  return fmin(1, 0.125 * arrays * met / CONTRACT_FAR_APART);
-}
-
 /* A broadcast input is small whatever reads it; a gathered table is touched where the indices say. */
 static void add_streams(const fusion_context *c, const fusion_group *group, const uint8_t *sweeps, cost_work *w) {
-  const double apart = terms_apart(c, group), full = apart > 0 ? elements_of(c, ir_arg(c->graph, group->hero, 0)) : 0;
-  const uint32_t met = met_by(apart);
-  uint32_t arrays = 0;
-  bool stored = false;
+  group_down down = {0};
+  if (group->kind == GROUP_ROW || group->kind == GROUP_REDUCE) down = group_find_down(c, group);
   for (uint32_t i = 0; i < group->input_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const cost_stream *s = &w->streams[w->stream_count];
     const double narrow = c->has_narrow ? fusion_narrow_cycles(c, group->inputs[i], false) : 0;
     w->streams[w->stream_count++] = read_stream(c, group, group->inputs[i], sweeps ? sweeps[i] : 2);
-    arrays += elements_of(c, group->inputs[i]) >= full;
+    down.arrays += elements_of(c, group->inputs[i]) >= down.full;
     if (narrow > 0) w->extra_cycles += narrow * elements_read(c, group, group->inputs[i], s);
   }
   for (uint32_t i = 0; i < group->output_count && w->stream_count < COST_MAX_STREAMS; i++) {
     const double bytes = bytes_of(c, group->outputs[i]);
     const double across = stores_across(c, group, group->outputs[i]);
-    const bool down = apart > 0 && elements_of(c, group->outputs[i]) >= full;
-    const bool strided = across > 0 || (down && stores_down(c, group, apart, met, stored));
-    arrays += down, stored |= down;
+    const float strided = down.apart > 0 ? group_stores_down(c, group, group->outputs[i], &down) : 0;
     w->extra_cycles += across * elements_of(c, group->outputs[i]) * c->options->profile->lanes;
-    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = strided};
+    w->streams[w->stream_count++] = (cost_stream){.bytes = bytes, .accesses = bytes, .write = true, .strided = across > 0 ? 1 : strided};
     if (c->has_narrow) w->extra_cycles += fusion_narrow_cycles(c, group->outputs[i], true) * elements_of(c, group->outputs[i]);
   }
-  w->waited = waited_down(c, group, met, arrays);
+  if (down.apart > 0) w->waited = group_waits_down(c, group, &down);
 }
 
 /* Work-items, or lanes of a processor, that can be busy: a reduction is shared out over its operand, a row kernel gives each row to one workgroup. */

@@ -231,6 +231,16 @@ uint32_t group_map_read(const ir_graph *, const fusion_facts *, uint32_t node, u
 bool group_count_maps(const fusion_context *, const fusion_group *, double *times, double *reach);
 enum { GROUP_FEW_MOVED = 7 };
 bool group_writes_too_often(const fusion_context *, const fusion_group *); /* a kernel of more than those few */
+/* ---- rows that are walked down columns (fusion/group/down.c) ---- */
+
+typedef struct group_down {
+  double apart, full; /* bytes between terms, 0: nothing is walked so; elements of what is */
+  uint32_t arrays;    /* of full size, as they are met */
+  bool stored;        /* one of them is an output */
+} group_down;
+group_down group_find_down(const fusion_context *, const fusion_group *);
+float group_stores_down(const fusion_context *, const fusion_group *, uint32_t output, group_down *); /* cost_stream.strided */
+double group_waits_down(const fusion_context *, const fusion_group *, const group_down *);            /* cost_work.waited */
 /* ---- operands of contractions (fusion/group/panels.c) ---- */
 
 /* Is the input on its way into a contraction (an operand or a prologue of one), rather than read by the epilogue? Depth: 0. */

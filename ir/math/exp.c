@@ -22,9 +22,8 @@ static kv grown(km *m, times *by, kv first, kv bits, bool loose) {
   const kv half = km_shr(m, bits, km_u(m, 1));
   return km_mul(m, by(m, first, power(m, half), loose), power(m, km_sub(m, bits, half)));
 }
-/* What masks leave (-1e9, -infinity) must not become 0 by rounding, nor a number below 2^-126 that may be 0: a processor takes a hundred cycles for a vector
-   with one such result. Below -252 a factor is 0, and a table's result is replaced, whatever came of the argument. */
-static const double LN_NORMAL = -0x1.5d589cp+6; /* e^x >= 2^-126 from here on */
+/* What masks leave (-1e9, -infinity) must not become 0 by rounding: a processor takes a hundred cycles for a vector with one such result. Arguments are held
+   where a factor is 0, or the dividend becomes 0. */
 static kv zero_below(km *m, kv x, double least, kv result) {
   return m->lo >= least ? result : km_select(m, km_lt(m, x, km_f(m, least)), km_f(m, 0), result);
 }
@@ -94,7 +93,9 @@ static const float ROOTS_REST[KM_TABLE] = {0x0p+0f,          0x1.8d96d4p-25f,  -
 static const float EXP3[] = {0x1.555556p-3f, 0x1.00022p-1f, 1};
 
 /* Where a vector is a table of 16, a root by number and three terms take the place of five terms, and one operation, which rounds denormal results once,
-   that of powers put together from bits: 0.57 ULP (docs/derive/exp5.c). e^x 2^-down for x in -120..120. */
+   that of powers put together from bits: 0.57 ULP (docs/derive/exp5.c). e^x 2^-down for x in BY_ROOTS..120. What is far below the denormals, masked terms of
+   a softmax, say, goes on as 2^-519: a Xeon takes 85 ns for a vector of which one power lies in -512..-127, and no more than for others below that. */
+enum { BY_ROOTS = -360 };
 static kv exp_by_roots(km *m, kv x, double down) {
   kv r;
   const kv bits = reduce(m, x, SIXTEENTHS, &r, NULL), n = km_sub(m, km_as_f(m, bits), km_f(m, MAGIC / 16 + down));
@@ -124,12 +125,15 @@ kv km_exp(km *m, kv x, kv unused) {
   kv r;
   if (m->own_exp2) return km_with_error(m, KIR_exp2, KIR_OWN_EXP2, 1, (kv[]){km_mul(m, x, km_f(m, 0x1.715476p+0))});
   if (simple_range(m, -87, 88) && !m->tables) return km_exp_small(m, km_at_least(m, x, -88));
-  if (m->has_dom && m->hi <= 72 && !m->tables) return exp_down(m, km_at_least(m, x, -104), m->loose);
+  const bool down = m->has_dom && m->hi <= 72;
+  const kv above = km_at_least(m, x, m->tables ? BY_ROOTS : down ? -104 : -176); /* -254 ln 2: factors that are 0 */
+  if (down) return exp_down(m, above, m->loose);
+  const kv held = km_at_most(m, above, 89);
   kv y;
   if (m->tables) {
-    y = zero_below(m, x, m->may_flush ? LN_NORMAL : -104, exp_by_roots(m, km_at_most(m, x, 89), 0));
+    y = exp_by_roots(m, held, 0);
   } else {
-    const kv bits = reduce(m, km_at_most(m, km_at_least(m, x, -176), 89), TWO, &r, NULL);
+    const kv bits = reduce(m, held, TWO, &r, NULL);
     y = grown_over(m, x, 0x1.62e42ep+6, grown(m, exp_times, r, bits, m->loose));
   }
   return m->has_dom ? y : km_pass(m, x, 0, y);
