@@ -77,14 +77,18 @@ static void fetch(const eval_view *v, uint64_t first, uint32_t count, int64_t *a
   for (uint32_t i = 0; i < count; i++) out[i] = data[at[i]];
 }
 
+/* Where only values are wanted they are f64 through any number of operators: a threshold is met by what a device would hold, the type's own number. */
+static double held(const eval_ctx *ctx, int32_t dtype, double v) { return ctx->info->values_only && dtype == SNT_F32 ? (float)v : v; }
+
 /* What bound_float gives without its bound: f64, infinite where the type is at its end. */
-static void value_block(ir_op op, operands *in, uint64_t first, const eval_view *out) {
+static void value_block(const eval_ctx *ctx, ir_op op, operands *in, uint64_t first, const eval_view *out) {
   const uint32_t count = block_at(first, out->count);
   const double limit = out->dtype == SNT_F32 ? 0x1.ffffffp127 : INFINITY;
   double x[3][BLOCK], *to = (double *)out->buffer->data + first;
   for (uint32_t k = 0; k < 3; k++) {
     if (k < in->count) fetch(&in->view[k], first, count, in->at[k], x[k]);
     else memset(x[k], 0, sizeof x[k]);
+    for (uint32_t i = 0; ir_ops[op].flags & IR_EXACT && i < count; i++) x[k][i] = held(ctx, out->dtype, x[k][i]);
   }
   for (uint32_t i = 0; i < count; i++) {
     const double v = ir_op_eval(op, x[0][i], x[1][i], x[2][i]);
@@ -103,6 +107,7 @@ static void float_block(const eval_ctx *ctx, ir_op op, const operands *in, uint3
   for (uint32_t i = 0; i < count; i++) {
     bounded x[3] = {{0, 0}, {0, 0}, {0, 0}};
     for (uint32_t k = 0; k < in->count; k++) x[k] = ref_load(&in->view[k], in->at[k][i]);
+    for (uint32_t k = 0; compares && k < in->count; k++) x[k].v = held(ctx, in->view[0].dtype, x[k].v);
     if (compares) ref_save_int(out, first + i, bound_compare(op, x));
     else ref_save(out, first + i, bound_float(op, &type, x));
   }
@@ -123,7 +128,7 @@ snt_result ref_point(eval_ctx *ctx, uint32_t node, eval_view *out) {
   const bool values = wants_values(ctx, out) && op != IR_OP_select && in.view[0].dtype == out->dtype;
   bool rounds = ir_dtypes[out->dtype].is_float && !(ir_ops[op].flags & IR_EXACT);
   SNT_TRY(eval_new(ctx, out, !values && (in.bounds || rounds)));
-  for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(op, &in, first, out);
+  for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(ctx, op, &in, first, out);
   for (uint64_t first = 0; !values && first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
     if (op == IR_OP_select) select_block(&in, part, first, out);
@@ -156,7 +161,8 @@ static double cast_ulps(int32_t from, int32_t to) {
   return held || b->bits != 16 ? 0.5 : 0.5 + ldexp(0.5, b->mantissa - way->mantissa);
 }
 
-static void cast_block(const bound_type *type, const operands *in, uint32_t count, uint64_t first, const eval_view *out) {
+static void cast_block(const eval_ctx *ctx, const bound_type *type, const operands *in, uint32_t count, uint64_t first,
+                       const eval_view *out) {
   const eval_view *from = &in->view[0];
   bool from_float = ir_dtypes[from->dtype].is_float, to_float = ir_dtypes[out->dtype].is_float;
   const double ulps = to_float ? cast_ulps(from->dtype, out->dtype) : 0;
@@ -165,7 +171,8 @@ static void cast_block(const bound_type *type, const operands *in, uint32_t coun
     if (from_float && to_float) {
       ref_save(out, first + i, bound_store(type, ref_load(from, at), ulps, true));
     } else if (from_float) {
-      ref_save_int(out, first + i, bound_to_int(out->dtype, ref_load(from, at)));
+      const bounded x = ref_load(from, at);
+      ref_save_int(out, first + i, bound_to_int(out->dtype, (bounded){held(ctx, from->dtype, x.v), x.e}));
     } else if (to_float) {
       bounded_int x = ref_load_int(from, at);
       ref_save(out, first + i, bound_store(type, (bounded){eval_int_to_float(from->dtype, x.v), x.e}, ulps, true));
@@ -182,7 +189,7 @@ snt_result ref_cast(eval_ctx *ctx, uint32_t node, eval_view *out) {
   SNT_TRY(eval_new(ctx, out, in.bounds || ir_dtypes[out->dtype].is_float));
   for (uint64_t first = 0; first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
-    cast_block(&type, &in, part, first, out);
+    cast_block(ctx, &type, &in, part, first, out);
     first += part;
   }
   ref_drop_zero_bounds(ctx, out);
