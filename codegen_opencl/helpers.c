@@ -83,9 +83,9 @@
 #define FROM_HALVES                                                                                                                       \
   "#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N x) { float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w; " \
   "}\n"                                                                                                                                   \
-  "SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)\n#ifdef __F16C__\nfloat16 snt_f32_from_f16_16(ushort16 x) {\n"             \
-  "#ifdef __AVX512F__\nfloat16 w;__asm__(\"vcvtph2ps %1,%0\":\"=v\"(w):\"v\"(x));return w;\n#else\n"                                      \
-  "return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi));\n#endif\n}\n#else\nSNT_W(16)\n#endif\n#undef SNT_W\n"
+  "SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)\nfloat16 snt_f32_from_f16_16(ushort16 x) {\n#ifdef __AVX512F__\n"          \
+  "float16 w;__asm__(\"vcvtph2ps %1,%0\":\"=v\"(w):\"v\"(x));return w;\n#else\nreturn "                                                   \
+  "(float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi));\n#endif\n}\n#undef SNT_W\n"
 #define TO_HALVES                                                                                                                    \
   "#define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }\n" \
   "SNT_W(4) SNT_W(8) SNT_W(16) SNT_FEW(snt_f16_from_f32_, float, ushort)\n#undef SNT_W\n"

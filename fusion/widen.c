@@ -40,34 +40,21 @@ static double places(const rebuild *r, uint32_t side) {
   return fmax(1, schedule_bytes(r->c, top) / schedule_bytes(r->c, below));
 }
 
-/* Elements along the operand's own axes: each element of the other one meets so many. */
-static double own_extents(const rebuild *r, uint32_t side) {
-  const ir_tensor *own = &ir_at(r->from, ir_arg(r->from, r->node, side))->type;
-  uint32_t own_count, other_count;
-  const ir_expr *labels = ir_attr_ints(r->from, r->node, side ? IR_ATTR_rhs : IR_ATTR_lhs, &own_count),
-                *shared = ir_attr_ints(r->from, r->node, side ? IR_ATTR_lhs : IR_ATTR_rhs, &other_count);
-  double count = 1;
-  for (uint32_t i = 0; i < own_count; i++)
-    if (fusion_find_label(shared, other_count, labels[i]) < 0) count *= (double)schedule_hint(r->from->pool, own->dims[i]);
-  return count;
-}
-
-/* Do vectors lie along this operand's axes and not the other one's? */
+/* Do vectors lie along axes of the operand? */
 static bool has_lanes(const rebuild *r, uint32_t side) {
-  const ir_graph *g = r->from;
-  return fusion_contract_lane(g, r->node, side) != ir_at(g, ir_arg(g, r->node, side))->type.rank &&
-         fusion_contract_lane(g, r->node, 1 - side) == ir_at(g, ir_arg(g, r->node, 1 - side))->type.rank;
+  return fusion_contract_lane(r->from, r->node, side) != ir_at(r->from, ir_arg(r->from, r->node, side))->type.rank;
 }
 
 /* Are there so many columns beside this operand, in all places, that it is worth a cast, or, if it is the columns, so many rows that it is worth more bytes? */
 static bool is_worth_it(const rebuild *r, uint32_t side) {
-  if (has_lanes(r, 1 - side)) return own_extents(r, 1 - side) * places(r, side) >= COLUMNS;
-  const cost_profile *p = r->c->options->profile;
+  const double beside = schedule_columns_beside(r->from, r->node, side);
   fusion_shown constant;
-  if (!has_lanes(r, side) || !fusion_show(r->to, r->args[side], &constant)) return false;
-  const double elements = (double)constant.elements,
-               times = own_extents(r, 1 - side) / TILE_ROWS / p->lanes * WIDEN_CYCLES / (p->ghz * p->units);
-  return elements * sizeof(float) * CONSTANT_SHARE <= p->l3_bytes && times * p->dram_gbs > sizeof(float) - sizeof(uint16_t);
+  if (has_lanes(r, side) == has_lanes(r, 1 - side)) return false;
+  if (!has_lanes(r, side)) return beside * places(r, side) >= COLUMNS;
+  if (!fusion_show(r->to, r->args[side], &constant)) return false;
+  const cost_profile *p = r->c->options->profile;
+  return (double)constant.elements * sizeof(float) * CONSTANT_SHARE <= p->l3_bytes &&
+         beside * WIDEN_CYCLES * p->dram_gbs > TILE_ROWS * p->lanes * p->ghz * p->units * (sizeof(float) - sizeof(uint16_t));
 }
 
 static uint32_t widen_operands(rebuild *r) {
