@@ -306,26 +306,27 @@ static bool wants_turn(const rebuild *r, const product *p, bool turned) {
   return (turned ? 4 : 1) * channels_across(r, p, turned) >= (int64_t)schedule_lanes(r->c);
 }
 
-/* Do lanes along the last axis read one element, as an enlarged picture's neighbours do? */
+/* Are neighbours along the last axis one element and others the next, as an enlarged picture's are? */
 static bool repeats(const ir_graph *g, uint32_t node) {
-  uint32_t count;
-  const ir_expr *axes = ir_attr_ints(g, node, IR_ATTR_axes, &count), last = (ir_expr)ir_at(g, node)->type.rank - 1;
-  if (ir_at(g, node)->op != IR_OP_broadcast || !count) return false;
-  return axes[count - 1] != last || ir_at(g, ir_arg(g, node, 0))->type.dims[count - 1] != ir_at(g, node)->type.dims[last];
+  const ir_node *n = ir_at(g, node), *below = n->op == IR_OP_reshape ? ir_at(g, ir_arg(g, node, 0)) : n;
+  if (below->op != IR_OP_broadcast || below == n) return false;
+  const ir_tensor *few = &ir_at(g, g->args.at[below->args])->type;
+  const ir_expr last = below->type.dims[below->type.rank - 1];
+  return few->rank && last != n->type.dims[n->type.rank - 1] && last != few->dims[few->rank - 1];
 }
 
 /* Do positions of a value lie between channels, or several of them in one? So they do where it is held, and where elements of such a value change places
    on the way to it: channels that became positions, of a transposed convolution or an enlarged picture. */
-static bool lies_between(const rebuild *r, uint32_t node, uint32_t *steps) {
+static bool lies_between(const rebuild *r, uint32_t node) {
   const ir_graph *g = r->to;
-  const ir_node *n = ir_at(g, node);
-  if (is_ours(r, node)) return true;
-  if (!*steps || !(ir_ops[n->op].flags & (IR_POINTWISE | IR_MOVEMENT))) return false;
-  --*steps;
-  if (repeats(g, node)) return true;
-  for (uint32_t i = 0; n->op == IR_OP_concat && i + 1 < n->arity; i++)
-    if (lies_between(r, ir_arg(g, node, i), steps)) return true;
-  return lies_between(r, ir_arg(g, node, n->op == IR_OP_concat || is_constant(g, ir_arg(g, node, 0)) ? n->arity - 1 : 0), steps);
+  for (uint32_t far = 24; !is_ours(r, node); far--) {
+    const ir_node *n = ir_at(g, node);
+    if (!far || !(ir_ops[n->op].flags & (IR_POINTWISE | IR_MOVEMENT))) return false;
+    for (uint32_t i = 0; i < n->arity; i++)
+      if (repeats(g, ir_arg(g, node, i))) return true;
+    node = ir_arg(g, node, is_constant(g, ir_arg(g, node, 0)) ? n->arity - 1 : 0);
+  }
+  return true;
 }
 
 /* A source whose positions lie between channels, for a product of too few to be turned: as the graph knows it, stored so, since vectors of positions are
@@ -442,8 +443,7 @@ static uint32_t place_contract(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   product p;
   bool changed = read_product(r, &p), merged = false;
-  uint32_t steps = 24;
-  const bool explicit = schedule_is_explicit(r->c), between = explicit ? lies_between(r, r->args[1 - constant_of(r, &p)], &steps) : changed;
+  const bool explicit = schedule_is_explicit(r->c), between = explicit ? lies_between(r, r->args[1 - constant_of(r, &p)]) : changed;
   const uint32_t few = explicit && between ? few_channels(r, &p) : 0;
   if (few) return few;
   if (wants_turn(r, &p, between)) {

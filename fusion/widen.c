@@ -49,12 +49,13 @@ static bool has_lanes(const rebuild *r, uint32_t side) {
 static bool is_worth_it(const rebuild *r, uint32_t side) {
   const double beside = schedule_columns_beside(r->from, r->node, side);
   fusion_shown constant;
-  if (has_lanes(r, side) == has_lanes(r, 1 - side)) return false;
-  if (!has_lanes(r, side)) return beside * places(r, side) >= COLUMNS;
+  const bool columns = has_lanes(r, side);
+  if (columns == has_lanes(r, 1 - side)) return false;
+  if (!columns) return beside * places(r, side) >= COLUMNS;
   if (!fusion_show(r->to, r->args[side], &constant)) return false;
   const cost_profile *p = r->c->options->profile;
-  return (double)constant.elements * sizeof(float) * CONSTANT_SHARE <= p->l3_bytes &&
-         beside * WIDEN_CYCLES * p->dram_gbs > TILE_ROWS * p->lanes * p->ghz * p->units * (sizeof(float) - sizeof(uint16_t));
+  return (double)constant.elements * (sizeof(float) * CONSTANT_SHARE) <= p->l3_bytes &&
+         beside * p->dram_gbs > TILE_ROWS * (sizeof(float) - sizeof(uint16_t)) / WIDEN_CYCLES * (p->lanes * p->ghz * p->units);
 }
 
 static uint32_t widen_operands(rebuild *r) {

@@ -81,14 +81,13 @@ static void fetch(const eval_view *v, uint64_t first, uint32_t count, int64_t *a
 static double held(const eval_ctx *ctx, int32_t dtype, double v) { return ctx->info->values_only && dtype == SNT_F32 ? (float)v : v; }
 
 /* What bound_float gives without its bound: f64, infinite where the type is at its end. */
-static void value_block(const eval_ctx *ctx, ir_op op, operands *in, uint64_t first, const eval_view *out) {
+static void value_block(ir_op op, operands *in, uint64_t first, const eval_view *out) {
   const uint32_t count = block_at(first, out->count);
   const double limit = out->dtype == SNT_F32 ? 0x1.ffffffp127 : INFINITY;
   double x[3][BLOCK], *to = (double *)out->buffer->data + first;
   for (uint32_t k = 0; k < 3; k++) {
     if (k < in->count) fetch(&in->view[k], first, count, in->at[k], x[k]);
     else memset(x[k], 0, sizeof x[k]);
-    for (uint32_t i = 0; ir_ops[op].flags & IR_EXACT && i < count; i++) x[k][i] = held(ctx, out->dtype, x[k][i]);
   }
   for (uint32_t i = 0; i < count; i++) {
     const double v = ir_op_eval(op, x[0][i], x[1][i], x[2][i]);
@@ -107,7 +106,7 @@ static void float_block(const eval_ctx *ctx, ir_op op, const operands *in, uint3
   for (uint32_t i = 0; i < count; i++) {
     bounded x[3] = {{0, 0}, {0, 0}, {0, 0}};
     for (uint32_t k = 0; k < in->count; k++) x[k] = ref_load(&in->view[k], in->at[k][i]);
-    for (uint32_t k = 0; compares && k < in->count; k++) x[k].v = held(ctx, in->view[0].dtype, x[k].v);
+    for (uint32_t k = 0; ir_ops[op].flags & IR_EXACT && k < in->count; k++) x[k].v = held(ctx, in->view[0].dtype, x[k].v);
     if (compares) ref_save_int(out, first + i, bound_compare(op, x));
     else ref_save(out, first + i, bound_float(op, &type, x));
   }
@@ -125,10 +124,10 @@ snt_result ref_point(eval_ctx *ctx, uint32_t node, eval_view *out) {
   operands in;
   ir_op op = (ir_op)ir_at(ctx->g, node)->op;
   SNT_TRY(begin(ctx, node, &in, out));
-  const bool values = wants_values(ctx, out) && op != IR_OP_select && in.view[0].dtype == out->dtype;
+  const bool values = wants_values(ctx, out) && !(ir_ops[op].flags & IR_EXACT) && in.view[0].dtype == out->dtype;
   bool rounds = ir_dtypes[out->dtype].is_float && !(ir_ops[op].flags & IR_EXACT);
   SNT_TRY(eval_new(ctx, out, !values && (in.bounds || rounds)));
-  for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(ctx, op, &in, first, out);
+  for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(op, &in, first, out);
   for (uint64_t first = 0; !values && first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
     if (op == IR_OP_select) select_block(&in, part, first, out);
