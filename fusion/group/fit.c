@@ -7,7 +7,7 @@
 #include "fusion/schedule_common.h"
 #include "fusion/winograd.h"
 
-enum { MOST_BASES = 256, MOST_WAYS = 128, DEEPEST = 4 * MOST_WAYS }; /* a join that grows by one each step has as many levels as ways */
+enum { MOST_BASES = 256, MOST_WAYS = 128, DEEPEST = 64 };
 typedef struct base_list {
   const grouping *s;
   uint32_t count, at[MOST_BASES];
