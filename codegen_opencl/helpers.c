@@ -75,7 +75,7 @@
 
 /* f16 and f32. What F16C has instructions for PoCL's library says of vectors of four and more only; fewer are some of four. LLVM would compare narrow
    floats instead of the wide ones they became, for which there is no instruction, lane by lane: what an assembly of none may have changed stays as it is.
-   There a vector of 16 is two where no register holds it. */
+   There a vector of 16 is two where no register holds it, and where one does a single instruction's: the library's is two of eight put together. */
 #define HALVES                                                                                                                    \
   "#ifdef __F16C__\n#define SNT_OWN(x) __asm__(\"\" : \"+v\"(x))\n#define SNT_FEW(F,A,B) B F(A x) { return F##4((A##4)(x)).x; } " \
   "B##2 F##2(A##2 x) { return F##4(x.xyxy).xy; } B##3 F##3(A##3 x) { return F##4(x.xyzz).xyz; }\n#else\n#define SNT_OWN(x)\n"     \
@@ -83,9 +83,9 @@
 #define FROM_HALVES                                                                                                                       \
   "#define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N x) { float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w; " \
   "}\n"                                                                                                                                   \
-  "SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)\n#if defined(__F16C__) && !defined(__AVX512F__)\n"                         \
-  "float16 snt_f32_from_f16_16(ushort16 x) { return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi)); }\n#else\nSNT_W(16)\n"  \
-  "#endif\n#undef SNT_W\n"
+  "SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)\nfloat16 snt_f32_from_f16_16(ushort16 x) {\n#ifdef __AVX512F__\n"          \
+  "float16 w;__asm__(\"vcvtph2ps %1,%0\":\"=v\"(w):\"v\"(x));return w;\n#else\nreturn "                                                   \
+  "(float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi));\n#endif\n}\n#undef SNT_W\n"
 #define TO_HALVES                                                                                                                    \
   "#define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }\n" \
   "SNT_W(4) SNT_W(8) SNT_W(16) SNT_FEW(snt_f16_from_f32_, float, ushort)\n#undef SNT_W\n"

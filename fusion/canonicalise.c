@@ -149,21 +149,34 @@ static uint32_t splat_of_one(rebuild *r) {
   return rebuild_reshape(r, made, n->type.rank, n->type.dims);
 }
 
-/* A concatenation of more than a kernel can bind is one of concatenations, each as wide as can be. */
+static bool is_read_once(const ir_graph *g, uint32_t node) {
+  const ir_node *n = ir_at(g, node + 1);
+  uint32_t readers = 0;
+  for (const ir_node *end = ir_at(g, g->nodes.count - 1); n <= end; n++)
+    for (uint32_t i = 0; i < n->arity; i++) readers += g->args.at[n->args + i] == node;
+  return readers == 1;
+}
+
+/* A concatenation of more than a kernel can bind is one of concatenations, each as wide as can be; one that grows step by step, each of which nothing but
+   the next one reads, is as wide as can be, too. */
 static uint32_t nest_concat(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
-  const uint32_t limit = r->c->options->profile->max_bindings, most = limit > 2 ? limit - 1 : 0;
-  if (!most || n->arity <= most) return 0;
-  const ir_expr axis = ir_attr_int(r->from, r->node, IR_ATTR_axis, 0);
-  const ir_attr_value attr = {IR_ATTR_axis, 1, &axis};
-  uint32_t *parts = IR_NEW_ARRAY(r->c->arena, uint32_t, n->arity), count = 0;
-  for (uint32_t i = 0; parts && i < n->arity; i += most) {
-    const uint32_t size = n->arity - i < most ? n->arity - i : most;
-    uint32_t *own = IR_NEW_ARRAY(r->c->arena, uint32_t, size);
-    for (uint32_t k = 0; own && k < size; k++) own[k] = r->map[ir_arg(r->from, r->node, i + k)];
-    if (own) parts[count++] = size == 1 ? own[0] : ir_add_node(r->to, IR_OP_concat, size, own, 1, &attr, NULL);
+  const uint32_t limit = r->c->options->profile->max_bindings, most = limit > 2 ? limit - 1 : UINT32_MAX,
+                 given = ir_arg(r->from, r->node, 0), first = r->map[given];
+  const bool joins = ir_at(r->to, first)->op == IR_OP_concat && ir_at(r->to, first)->arity + n->arity - 1u <= most &&
+                     ir_attr_int(r->to, first, IR_ATTR_axis, 0) == ir_attr_int(r->from, r->node, IR_ATTR_axis, 0) &&
+                     is_read_once(r->from, given);
+  if (!joins && n->arity <= most) return 0;
+  const uint32_t own = joins ? ir_at(r->to, first)->arity : 1, all = own + n->arity - 1;
+  uint32_t *parts = IR_NEW_ARRAY(r->c->arena, uint32_t, all), count = 0;
+  if (!parts) return 0;
+  for (uint32_t k = 0; k < all; k++)
+    parts[k] = k >= own ? r->map[ir_arg(r->from, r->node, k + 1 - own)] : joins ? ir_arg(r->to, first, k) : first;
+  for (uint32_t i = 0; i < all && !joins; i += most) {
+    const uint32_t size = all - i < most ? all - i : most;
+    parts[count++] = size == 1 ? parts[i] : rebuild_with(r, size, parts + i, 0, NULL);
   }
-  return parts ? ir_add_node(r->to, IR_OP_concat, count, parts, 1, &attr, &n->type) : 0;
+  return rebuild_with(r, joins ? all : count, parts, 0, NULL);
 }
 
 /* The value on which `axis` runs forwards, where it runs backwards as a whole, below transposes and beside other cuts; 0: it does not. */

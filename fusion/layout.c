@@ -306,13 +306,24 @@ static bool wants_turn(const rebuild *r, const product *p, bool turned) {
   return (turned ? 4 : 1) * channels_across(r, p, turned) >= (int64_t)schedule_lanes(r->c);
 }
 
-/* Do positions of a value lie between channels? So they do where it is held, and where elements of such a value change places on the way to it: channels
-   that became positions, of a transposed convolution or an enlarged picture. */
+/* Are neighbours along the last axis one element and others the next, as an enlarged picture's are? */
+static bool repeats(const ir_graph *g, uint32_t node) {
+  const ir_node *n = ir_at(g, node), *below = n->op == IR_OP_reshape ? ir_at(g, ir_arg(g, node, 0)) : n;
+  if (below->op != IR_OP_broadcast || below == n) return false;
+  const ir_tensor *few = &ir_at(g, g->args.at[below->args])->type;
+  const ir_expr last = below->type.dims[below->type.rank - 1];
+  return few->rank && last != n->type.dims[n->type.rank - 1] && last != few->dims[few->rank - 1];
+}
+
+/* Do positions of a value lie between channels, or several of them in one? So they do where it is held, and where elements of such a value change places
+   on the way to it: channels that became positions, of a transposed convolution or an enlarged picture. */
 static bool lies_between(const rebuild *r, uint32_t node) {
   const ir_graph *g = r->to;
   for (uint32_t far = 24; !is_ours(r, node); far--) {
     const ir_node *n = ir_at(g, node);
     if (!far || !(ir_ops[n->op].flags & (IR_POINTWISE | IR_MOVEMENT))) return false;
+    for (uint32_t i = 0; i < n->arity; i++)
+      if (repeats(g, ir_arg(g, node, i))) return true;
     node = ir_arg(g, node, is_constant(g, ir_arg(g, node, 0)) ? n->arity - 1 : 0);
   }
   return true;

@@ -37,7 +37,7 @@ typedef struct ir_eval_info {
   void *rest_user;
   bool keeps_denormals; /* no flushing in the bounds */
   bool direct;          /* 3x3 convolutions are sums over their taps, never over tiles (STRICT, or no rewrites) */
-  bool values_only;     /* reference: results of pointwise float operators need no bounds */
+  bool values_only;     /* reference: results of pointwise float operators need no bounds; thresholds meet what their type holds of them */
   bool fast;            /* FAST: functions may err by IR_FAST_SLACK times their promise */
 } ir_eval_info;
 

@@ -70,6 +70,23 @@ sub enlarged {
   return $text =~ s/relu %h/relu %e/r =~ s{(  %h = [^\n]*\n)}{$1  %s = reshape %h, shape=[1,32,2,2,12,24]\n  %t = transpose %s, perm=[0,1,4,2,5,3]\n  %e = reshape %t, shape=[1,32,24,48]\n}r;
 }
 
+# The same behind a concatenation whose last part is a smaller map: neighbours of it are one element.
+sub joined {
+  my ($channels) = @_;
+  return <<"END";
+graph \@joined(%x: f32[1,16,24,48], %z: f32[1,16,24,24]) {
+  %f: f32[1,16,24,24] = neg %z
+  %r: f32[1,16,24,24,2] = broadcast %f, axes=[0,1,2,3]
+  %u = reshape %r, shape=[1,16,24,48]
+  %p = concat %x, %u, axis=1
+  %w: f32[$channels,32,3,3] = const normal seed=2 scale=0.1
+  %c = conv %p, %w, pads=[1,1,1,1]
+  %y = relu %c
+  return y=%y
+}
+END
+}
+
 # ---- how many ----
 
 for my $case ([16, 24, 3], [16, 32, 4], [8, 12, 3], [8, 20, 5], [16, 28, 4]) {
@@ -91,10 +108,9 @@ for my $case ([1, 5], [2, 3], [3, 3], [3, 9], [6, 11], [1, 5, 1], [3, 3, 1]) {
 }
 
 # Twelve are turned: tiles, not element by element.
-{
-  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', enlarged(12, 3)), '--profile', profile(16, 'opencl'), '--sample 64 --json');
-  my $last = $code ? {} : decode_json($said)->[-1];
-  like($last->{kernel} // '', qr/_contract$/, 'twelve channels, enlarged: tiles') or diag($said);
+for my $case (['enlarged', enlarged(12, 3)], ['several positions in one element', joined(12)], ['of few channels', joined(3)]) {
+  my ($code, $said) = says("$sinter inspect-kernel", put('count.snt', $case->[1]), '--profile', profile(16, 'opencl'), '--sample 64 --json');
+  ok(!$code && (grep { $_->{kernel} =~ /_contract$/ } @{decode_json($said)}), "$case->[0]: tiles") or diag($said);
 }
 
 # Products that share their columns in one tile read these once for all of them, and what they do not share leaves them as many registers: 16 hold three rows of two.
@@ -146,7 +162,7 @@ for my $case ([14, 14, 1], [7, 7, 2], [3, 20, 1]) {
 
 # ---- and right ----
 
-my %graphs = (map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
+my %graphs = ('few channels of several positions in one' => joined(3), 'twelve' => joined(12), map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps" => tail($c, $t)) } [1, 3], [2, 5], [3, 3], [3, 9], [6, 5]),
               map({ my ($c, $t) = @$_; ("$c channels of $t x $t taps, enlarged" => enlarged($c, $t)) } [1, 3], [3, 3], [12, 3]),
               map({ my ($r, $k, $n) = @$_; ("linear $r x $k x $n" => linear($r, $k, $n)) } [64, 96, 24], [7, 33, 24], [1, 64, 12], [50, 2048, 24], [2, 5, 56], [13, 40, 6]),
               map({ my ($r, $k, $n, $t) = @$_; ("product $r x $k x $n of $t" => product($r, $k, $n, $t)) } [16, 48, 24, 'f32'], [9, 31, 12, 'f16'], [6, 8, 40, 'i32']),

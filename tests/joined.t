@@ -30,6 +30,8 @@ my ($negated, @negations) = chain(40, sub { (spread(@_, 's'), "%v$_[0] = neg %s$
 my ($product, @products) = chain(60, sub { "%v$_[0] = mul %$_[1], %$_[1]" });
 my ($turned, @turns) = chain(40, sub { my ($i, $v) = @_; ("%t$i = transpose %$v, perm=[1,0]", "%v$i = mul %t$i, %$v") });
 my ($split, @splits) = chain(40, sub { my ($i, $v) = @_; ("%e$i = mul %$v, 1.5", "%l$i = add %$v, 0.5", "%v$i = min %e$i, %l$i") });
+# one more part with each step, as a loop written out puts its results together: parts of several operators, so that no kernel of many results makes them all
+my ($grown, @growing) = chain(70, sub { my ($i, $v) = @_; ("%e$i = softmax %z$i", $i ? "%v$i = concat %$v, %e$i, axis=1" : "%v$i = neg %e$i") });
 my $table = "%r = reshape %$whole, shape=[256,1024]";
 my %graphs = (
   doubled => graph('1', $whole, @doubled),
@@ -46,6 +48,7 @@ my %graphs = (
   turned_sum => graph('8,8', 'y', @turns, "%y = reduce.sum %$turned, axes=[1]"),
   split => graph('8,8', $split, @splits),
   split_sum => graph('8,8', 'y', @splits, "%y = reduce.sum %$split, axes=[1]"),
+  grown => graph('1,70,8', 'y', map({ "%z$_ = slice %x, starts=[0,$_,0], sizes=[1,1,8], steps=[1,1,1]" } 0 .. 69), @growing, "%s = add %$grown, %x", "%y = mul %s, %x"),
   split_product => graph('8,8', 'y', @splits, "%y = matmul %$split, %$split"),
 );
 for my $profile (qw(pocl lavapipe dgpu)) {
@@ -57,7 +60,7 @@ for my $profile (qw(pocl lavapipe dgpu)) {
 }
 # And it is what it was: each element of a doubled one is the first.
 put('doubled.snt', graph('1', $whole, @doubled[0 .. 8]) =~ s/y=%\w+/y=%v8/r);
-for my $name (qw(doubled spread spread_neg)) {
+for my $name (qw(doubled spread spread_neg grown)) {
   my ($rc, $said) = says("$sinter run $dir/$name.snt --device interp --check");
   is($rc, 0, "$name: within bounds of the reference") or diag($said);
 }

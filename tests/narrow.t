@@ -84,6 +84,12 @@ says("$sinter compile $window --profile pocl --target opencl -o $dir/window --qu
 unlike(slurp($_), qr/snt_f32_from_f16_\(v/, "$_ widens no element by itself") for glob "$dir/window/*contract.cl";
 says("$sinter compile $relu --profile pocl --target opencl -o $dir/relu --quiet");
 like(slurp($_), qr/#ifdef __F16C__\n#define SNT_OWN\(x\) __asm__.*SNT_OWN\(w\);/s, "$_ says what F16C has") for glob "$dir/relu/*.cl";
+# columns that are a constant are widened once where rows are many and the caches have room for twice the bytes
+for my $case ([16, 64, 256, 'f16', 'few rows'], [64, 64, 256, 'f32', 'many rows'], [64, 2048, 1024, 'f16', 'many bytes']) {
+  my ($rows, $terms, $columns, $type, $why) = @$case;
+  my $graph = model("constant_${rows}_$terms", "graph \@g(%x: f16[$rows,$terms]) {\n  %w: f16[$terms,$columns] = const normal seed=3 scale=0.05\n  %y = matmul %x, %w\n  return y=%y\n}\n");
+  like((says("$sinter opt $graph --run canonicalise,decompose,rewrite,widen --profile pocl"))[1], qr/%w: $type\[/, "$why beside a constant: $type");
+}
 for my $device ('interp', 'opencl:pocl', 'opencl:rusticl', 'vulkan:llvmpipe') {
   SKIP: {
     skip(lacks($device), 2) if lacks($device);

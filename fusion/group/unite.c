@@ -21,19 +21,6 @@ static double elements_at_hint(const expr_pool *x, const ir_tensor *t) {
   return n;
 }
 
-/* Columns of a contraction that share the operand `shared`: the extents that only the other one has. */
-static double columns_beside(const grouping *s, uint32_t node, uint32_t shared) {
-  const ir_graph *g = s->c->graph;
-  uint32_t count[2];
-  const ir_expr *own = ir_attr_ints(g, node, shared ? IR_ATTR_rhs : IR_ATTR_lhs, &count[0]),
-                *other = ir_attr_ints(g, node, shared ? IR_ATTR_lhs : IR_ATTR_rhs, &count[1]);
-  double columns = 1;
-  for (uint32_t i = 0; i < count[1]; i++)
-    if (fusion_find_label(own, count[0], other[i]) < 0)
-      columns *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 1 - shared))->type.dims[i]);
-  return columns;
-}
-
 /* A contraction over a few taps of a window: a stencil rather than a matrix product. Where the taps are vectors of channels it has tiles; where vectors
    are explicit, so have many columns of the same taps, which a stencil would read for each. Weights are few beside what they make; on
    lanes without local memory near they need only be fewer where no columns share a tap, since tiles would gain nothing. Matrix units multiply a fragment of
@@ -51,7 +38,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   const double wide = a > b ? a : b;
   const double taps = group_contract_depth(s->c, node);
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
-  const double beside = columns_beside(s, node, a < b);
+  const double beside = schedule_columns_beside(s->c->graph, node, a < b);
   if (schedule_is_explicit(s->c) && taps * beside > FUSION_STENCIL_TAPS) return false;
   if (beside >= FRAGMENT && matrix_units_find(s->c, ir_at(g, lhs)->type.dtype, &units)) return false;
   const bool tiles = schedule_is_explicit(s->c) || s->c->options->profile->local_bytes > 0;

@@ -77,6 +77,9 @@ static void fetch(const eval_view *v, uint64_t first, uint32_t count, int64_t *a
   for (uint32_t i = 0; i < count; i++) out[i] = data[at[i]];
 }
 
+/* Where only values are wanted they are f64 through any number of operators: a threshold is met by what a device would hold, the type's own number. */
+static double held(const eval_ctx *ctx, int32_t dtype, double v) { return ctx->info->values_only && dtype == SNT_F32 ? (float)v : v; }
+
 /* What bound_float gives without its bound: f64, infinite where the type is at its end. */
 static void value_block(ir_op op, operands *in, uint64_t first, const eval_view *out) {
   const uint32_t count = block_at(first, out->count);
@@ -103,6 +106,7 @@ static void float_block(const eval_ctx *ctx, ir_op op, const operands *in, uint3
   for (uint32_t i = 0; i < count; i++) {
     bounded x[3] = {{0, 0}, {0, 0}, {0, 0}};
     for (uint32_t k = 0; k < in->count; k++) x[k] = ref_load(&in->view[k], in->at[k][i]);
+    for (uint32_t k = 0; ir_ops[op].flags & IR_EXACT && k < in->count; k++) x[k].v = held(ctx, in->view[0].dtype, x[k].v);
     if (compares) ref_save_int(out, first + i, bound_compare(op, x));
     else ref_save(out, first + i, bound_float(op, &type, x));
   }
@@ -120,7 +124,7 @@ snt_result ref_point(eval_ctx *ctx, uint32_t node, eval_view *out) {
   operands in;
   ir_op op = (ir_op)ir_at(ctx->g, node)->op;
   SNT_TRY(begin(ctx, node, &in, out));
-  const bool values = wants_values(ctx, out) && op != IR_OP_select && in.view[0].dtype == out->dtype;
+  const bool values = wants_values(ctx, out) && !(ir_ops[op].flags & IR_EXACT) && in.view[0].dtype == out->dtype;
   bool rounds = ir_dtypes[out->dtype].is_float && !(ir_ops[op].flags & IR_EXACT);
   SNT_TRY(eval_new(ctx, out, !values && (in.bounds || rounds)));
   for (uint64_t first = 0; values && first < out->count; first += BLOCK) value_block(op, &in, first, out);
@@ -156,7 +160,8 @@ static double cast_ulps(int32_t from, int32_t to) {
   return held || b->bits != 16 ? 0.5 : 0.5 + ldexp(0.5, b->mantissa - way->mantissa);
 }
 
-static void cast_block(const bound_type *type, const operands *in, uint32_t count, uint64_t first, const eval_view *out) {
+static void cast_block(const eval_ctx *ctx, const bound_type *type, const operands *in, uint32_t count, uint64_t first,
+                       const eval_view *out) {
   const eval_view *from = &in->view[0];
   bool from_float = ir_dtypes[from->dtype].is_float, to_float = ir_dtypes[out->dtype].is_float;
   const double ulps = to_float ? cast_ulps(from->dtype, out->dtype) : 0;
@@ -165,7 +170,8 @@ static void cast_block(const bound_type *type, const operands *in, uint32_t coun
     if (from_float && to_float) {
       ref_save(out, first + i, bound_store(type, ref_load(from, at), ulps, true));
     } else if (from_float) {
-      ref_save_int(out, first + i, bound_to_int(out->dtype, ref_load(from, at)));
+      const bounded x = ref_load(from, at);
+      ref_save_int(out, first + i, bound_to_int(out->dtype, (bounded){held(ctx, from->dtype, x.v), x.e}));
     } else if (to_float) {
       bounded_int x = ref_load_int(from, at);
       ref_save(out, first + i, bound_store(type, (bounded){eval_int_to_float(from->dtype, x.v), x.e}, ulps, true));
@@ -182,7 +188,7 @@ snt_result ref_cast(eval_ctx *ctx, uint32_t node, eval_view *out) {
   SNT_TRY(eval_new(ctx, out, in.bounds || ir_dtypes[out->dtype].is_float));
   for (uint64_t first = 0; first < out->count;) {
     uint32_t part = next_block(&in, first, out->count);
-    cast_block(&type, &in, part, first, out);
+    cast_block(ctx, &type, &in, part, first, out);
     first += part;
   }
   ref_drop_zero_bounds(ctx, out);

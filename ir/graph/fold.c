@@ -1,5 +1,6 @@
 /* The constant folder. A node all of whose operands are constant becomes a constant itself, in place, so numbers, names and contracts stand.
-   Values are computed by the reference evaluator: in f64 through any number of nodes, rounded once. What only repeats elements (broadcast,
+   Values are computed by the reference evaluator: in f64 through any number of nodes, rounded once, and at thresholds (a cast to an integer, floor,
+   comparisons). What only repeats elements (broadcast,
    window, padding) is not written out: its operand is folded, and the repetition stays a view. */
 #include "ir/eval.h"
 

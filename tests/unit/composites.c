@@ -315,11 +315,25 @@ static void check_folder(void) {
   graph_close(&t);
 }
 
+/* T5's buckets: f32 of log(2) / log(16) * 8 is 2, of the numbers between in f64 a little less. */
+static void check_thresholds(void) {
+  test_graph t;
+  bool changed;
+  graph_read_text(&t, "graph @g() {\n %w: f32[2] = const [2, 4]\n %log = log %w\n %part = div %log, 0x1.62e43p+1\n %m = mul %part, 8\n"
+                      " %i: i32[2] = cast %m\n %f = floor %m\n %b = lt %m, %w\n return %i, %f, %b\n}\n");
+  tap_is_int(ir_graph_fold(&t.g, 100, &changed), SNT_OK, "folds");
+  tap_ok(strstr(graph_text(&t), "%i: i32[2] = const [2, 4]") != NULL, "a cast to an integer sees the f32 before it");
+  tap_ok(strstr(graph_text(&t), "%f: f32[2] = const [0x1p+1, 0x1p+2]") != NULL, "so does a floor");
+  tap_ok(strstr(graph_text(&t), "%b: bool[2] = const [false, false]") != NULL, "and a comparison");
+  graph_close(&t);
+}
+
 int main(void) {
   check_activations();
   check_twins();
   check_coverage();
   check_nodes();
   check_folder();
+  check_thresholds();
   return tap_done();
 }
