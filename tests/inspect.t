@@ -117,6 +117,18 @@ for my $case ([1021, 'f32', 1.25, 128], [577, 'f32', 1.25, 128], [197, 'f32', 1.
   is($k->{conflicts}, 0, "softmax of $columns $type on h100: no conflicts of banks");
 }
 
+# scans along memory: a group walks a line, or a chunk of a long one, its items beside each other; every unit has some of one line of 4 Mi
+for my $case (['4194304', 0, 2, 512, 1.01], ['4096,1024', 1, 1, 4096, 1.01], ['64,1021', 1, 1, 64, 1.25]) {
+  my ($shape, $axis, $kernels, $groups, $most) = @$case;
+  my $list = inspect(put('scan.snt', "graph \@scan(%x: f32[$shape]) {\n  %y = scan.sum %x, axis=$axis\n  return y=%y\n}\n") . ' --profile h100 --sample 3');
+  is(scalar @$list, $kernels, "scan of $shape on h100: kernels");
+  cmp_ok($list->[-1]{groups}, '>=', $groups, "scan of $shape on h100: groups");
+  for my $k (@$list) {
+    cmp_ok($k->{excess}, '<=', $most, "scan of $shape on h100, $k->{kernel}: sectors near the fewest possible");
+    is($k->{conflicts}, 0, "scan of $shape on h100, $k->{kernel}: no conflicts of banks");
+  }
+}
+
 # what neighbours read lies two elements apart: an item for each shares sectors with more of them than one for four
 for my $case (['depthwise', 'f32[1,96,56,56]', 'conv %x, %w, pads=[1,1,1,1], stride=[2,2], groups=96', 1.6, 620], ['maxpool', 'f32[1,96,112,112]', 'maxpool %x, size=[3,3], pads=[1,1,1,1], stride=[2,2]', 1.6, 520],
               ['avgpool', 'f32[1,96,112,112]', 'avgpool %x, size=[2,2], stride=[2,2]', 1.01, 160]) {
@@ -331,8 +343,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 27) if lacks($selector);
-      for my $model (glob 'tests/inspect/{rows_odd,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 28) if lacks($selector);
+      for my $model (glob 'tests/inspect/{rows_odd,scans,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /rows_odd/ && $target eq 'spirv'; # subgroups of 32
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");

@@ -22,6 +22,23 @@ map_access scan_at(const emit *, const scan_job *, ir_expr outer, ir_expr inner,
 bool scan_store(emit *, const scan_job *, const map_access *at, uint32_t value);
 
 /* ---- schedule/scan_chunks.c ---- */
+typedef struct chunk_job {
+  fusion_context *c;
+  const scan_job *scan;
+  emit *e;
+  ir_expr extent, inner, lines, size, count; /* elements of a chunk; chunks of a line */
+  ir_expr unit, line, chunk, lo, hi;         /* unit: number of the chunk among those of all lines */
+  uint32_t totals, factors;                  /* plan buffers; factors: of scan.linear, the product of a chunk's first operands */
+  int32_t dtype;                             /* of a total: the type that is computed in */
+  uint32_t lanes;                            /* vectors along the line; 1: none */
+  uint32_t items;                            /* that share a chunk; 1: none do */
+  ir_expr item;
+} chunk_job;
+map_access scan_place(const chunk_job *, ir_expr place);
 bool scan_wants_chunks(const fusion_context *, const scan_job *);
 snt_result schedule_scan_chunks(fusion_context *, const scan_job *);
+/* ---- schedule/scan_tiles.c ---- */
+/* Items of a group that walk a chunk of a line together, vectors of neighbours beside each other; 1: each walks its own. */
+uint32_t scan_items(const fusion_context *, const scan_job *, uint32_t *lanes);
+bool scan_walk_tiles(chunk_job *, uint32_t start);
 #endif
