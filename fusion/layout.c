@@ -5,7 +5,6 @@
    grouping stores or reads through as it is cheaper. Positions that lie together in every operand become one axis, so that tiles fill. */
 #include "fusion/fragments.h"
 #include "fusion/rebuild.h"
-#include "fusion/rewrite/tap_order.h"
 #include "fusion/rewrite_constants.h"
 #include "fusion/schedule_common.h"
 #include "fusion/words.h"
@@ -406,7 +405,7 @@ static bool fills_tiles(const rebuild *r, const product *p, uint32_t label, cons
   if (label + 2 != p->out_rank || !expr_is_const(r->to->pool, extents[0], &rows) || !expr_is_const(r->to->pool, extents[1], &columns))
     return false;
   if (r->c->options->profile->reads == COST_READS_TEXEL) return columns % (2 * lanes) != 0;
-  return rewrite_goes_through_local(r->c) && columns % lanes && rows * columns % lanes == 0;
+  return schedule_shares_local(r->c) && columns % lanes && rows * columns % lanes == 0;
 }
 
 /* Two labels that lie next to each other in the result and in the one operand that has them are one axis. */

@@ -442,10 +442,8 @@ static bool is_worth(const contract_local *l) {
 }
 
 bool contract_plan_local(contraction *t, contract_local *l) {
-  const cost_profile *p = t->c->options->profile;
   *l = (contract_local){.t = t, .buffers = 2, .slices = 1};
-  if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096) return false;
-  if (ir_dtypes[t->type.base].bytes != 4) return false;
+  if (!schedule_shares_local(t->c) || ir_dtypes[t->type.base].bytes != 4) return false;
   find_axes(l);
   if (t->both_lanes || !is_worth(l)) return false;
   find_panels(l);

@@ -13,10 +13,7 @@ static int64_t least_channels(const fusion_context *c, const ir_tensor *weights)
   return matrix_units_find(c, weights->dtype, &units) ? VECTOR_BYTES / ir_dtypes[weights->dtype].bytes : STEP;
 }
 
-bool rewrite_goes_through_local(const fusion_context *c) {
-  const cost_profile *p = c->options->profile;
-  return !schedule_is_explicit(c) && p->reads == COST_READS_STORAGE && p->local_bytes >= 4096 && !fusion_keeps_order(c->options);
-}
+bool rewrite_goes_through_local(const fusion_context *c) { return schedule_shares_local(c) && !fusion_keeps_order(c->options); }
 
 /* The axis of the weights that goes last: that along channels, the only label of theirs that is summed and no tap; taps alone follow it. Or, of channels so few
    that rows of taps are no whole vectors, that along the results. */

@@ -57,11 +57,6 @@ static snt_result begin(chunk_job *j, const char *suffix) {
   return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->scan->group->hero, "out of host memory");
 }
 
-map_access scan_place(const chunk_job *j, ir_expr place) {
-  expr_pool *x = j->e->x;
-  return scan_at(j->e, j->scan, expr_div(x, j->line, j->inner), expr_mod(x, j->line, j->inner), place);
-}
-
 static void set_chunk(chunk_job *j, ir_expr unit, ir_expr chunks) {
   expr_pool *x = j->e->x;
   j->line = expr_div(x, unit, chunks);
@@ -116,9 +111,7 @@ static void scalar_total(chunk_job *j, uint32_t *total, uint32_t *factor) {
   const kir_type type = kir_t(j->dtype, 1);
   const uint32_t start[2] = {scan_identity(e, j->scan->op, type), linear ? kir_const_float(e->k, type, 1) : 0};
   uint32_t carried[2], next[2] = {0, 0}, last[2] = {0, 0};
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){
-             .name = "i", .lo = j->lo, .hi = j->hi, .step = 1, .carry_count = linear ? 2 : 1, .initial = start, .carried = carried});
+  const ir_expr v = scan_loop(e, j->lo, j->hi, 1, linear ? 2 : 1, start, carried);
   const map_access at = scan_place(j, v);
   next[0] = scan_next(e, j->scan, carried[0], &at);
   if (linear && next[0]) next[1] = kir_2(e->k, KIR_mul, carried[1], emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at));
@@ -186,10 +179,7 @@ static uint32_t scan_vector(emit *e, const chunk_job *j, uint32_t elements, uint
 static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
   emit *e = j->e;
   uint32_t carried, result;
-  const ir_expr v = emit_loop(
-      e,
-      &(emit_loop_info){
-          .name = "i", .lo = j->lo, .hi = end, .step = j->lanes, .whole = true, .carry_count = 1, .initial = &start, .carried = &carried});
+  const ir_expr v = scan_loop(e, j->lo, end, j->lanes, 1, &start, &carried);
   const map_access at = scan_place(j, emit_lanes(e, v, j->lanes));
   const uint32_t elements = kir_splat(e->k, emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at), j->lanes);
   if (!elements) return 0;
@@ -206,8 +196,7 @@ static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
 static uint32_t walk_scalars(chunk_job *j, uint32_t start, ir_expr from) {
   emit *e = j->e;
   uint32_t carried, last;
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "i", .lo = from, .hi = j->hi, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+  const ir_expr v = scan_loop(e, from, j->hi, 1, 1, &start, &carried);
   const map_access at = scan_place(j, v);
   const uint32_t next = scan_next(e, j->scan, carried, &at);
   if (!next || !scan_store(e, j->scan, &at, j->scan->exclusive ? carried : next)) {

@@ -15,6 +15,8 @@ typedef struct scan_job {
 
 uint32_t scan_identity(emit *, ir_op, kir_type);
 kir_op scan_combine(ir_op);
+/* Whole steps from lo to hi, which carry values. */
+ir_expr scan_loop(emit *, ir_expr lo, ir_expr hi, int64_t step, uint32_t count, const uint32_t *initial, uint32_t *carried);
 /* The running value after the element at `at`; 0 where it cannot be computed. */
 uint32_t scan_next(emit *, const scan_job *, uint32_t carried, const map_access *at);
 /* `place` counts in the direction of the scan. */
@@ -34,7 +36,7 @@ typedef struct chunk_job {
   uint32_t items;                            /* that share a chunk; 1: none do */
   ir_expr item;
 } chunk_job;
-map_access scan_place(const chunk_job *, ir_expr place);
+map_access scan_place(const chunk_job *, ir_expr place); /* scan_step.c */
 bool scan_wants_chunks(const fusion_context *, const scan_job *);
 snt_result schedule_scan_chunks(fusion_context *, const scan_job *);
 /* ---- schedule/scan_tiles.c ---- */

@@ -9,9 +9,9 @@ uint32_t scan_items(const fusion_context *c, const scan_job *s, uint32_t *lanes)
   const int64_t extent = schedule_hint(x, s->dims[s->axis]);
   const uint32_t most = p->group_items < p->max_items ? (uint32_t)p->group_items : p->max_items;
   *lanes = 1;
-  if (schedule_is_explicit(c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096 || s->op == IR_OP_scan_linear) return 1;
-  if (schedule_product(x, s->rank - s->axis - 1, s->dims + s->axis + 1) != 1) return 1;
-  if (ir_dtypes[ir_at(c->graph, s->group->hero)->type.dtype].bytes < 2) return 1;
+  if (!schedule_shares_local(c) || s->op == IR_OP_scan_linear || schedule_product(x, s->rank - s->axis - 1, s->dims + s->axis + 1) != 1 ||
+      ir_dtypes[ir_at(c->graph, s->group->hero)->type.dtype].bytes < 2)
+    return 1;
   for (*lanes = s->reverse || expr_multiple_of(x, s->dims[s->axis]) % VECTOR ? 1 : VECTOR; *lanes; *lanes /= VECTOR) {
     uint32_t items = most;
     while (items > LEAST && items / 2 * *lanes >= extent) items /= 2;
@@ -92,8 +92,7 @@ bool scan_walk_tiles(chunk_job *j, uint32_t start) {
   m.dims[0] = 2 * (uint64_t)j->items;
   const uint32_t cells = kir_memory_add(e->k, &m);
   uint32_t carried, last;
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "t", .lo = 0, .hi = trips, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+  const ir_expr v = scan_loop(e, 0, trips, 1, 1, &start, &carried);
   const ir_expr first = expr_mul(x, j->chunk, expr_div(x, j->size, (ir_expr)j->lanes));
   const ir_expr vector = expr_add(x, first, expr_add(x, expr_mul(x, v, (ir_expr)j->items), j->item));
   const uint32_t next = scan_tile(j, cells, vector, expr_div(x, j->extent, (ir_expr)j->lanes), carried);
