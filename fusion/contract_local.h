@@ -5,7 +5,7 @@
 #include "fusion/contract_private.h"
 #include "fusion/fragments.h"
 
-enum { LOCAL_VECTOR = 4, LOCAL_PANELS = 2 * CONTRACT_SET_MAX, LOCAL_FETCHED = 32, LOCAL_ROWS = 8 };
+enum { LOCAL_VECTOR = 4, LOCAL_PATCH = 8, LOCAL_PANELS = 2 * CONTRACT_SET_MAX, LOCAL_FETCHED = 32, LOCAL_ROWS = 8 };
 
 /* Labels taken as one number, the last running fastest. */
 typedef struct local_axis {
@@ -19,8 +19,9 @@ typedef struct local_axis {
 typedef struct local_panel {
   uint32_t node, operand;
   bool columns, by_rows;
-  uint32_t unit;                /* elements that an item fetches at once: a vector, or 1 where nothing proves that vectors can be */
-  bool copied;                  /* asynchronously */
+  uint32_t unit; /* elements that an item fetches at once: a vector, or 1 where nothing proves that vectors can be */
+  bool patches;  /* of one element each, which lie beside each other along the terms and a few apart along the axis: see place_of */
+  bool copied;   /* asynchronously */
   uint32_t memory, size, count; /* elements of one of its buffers; fetches of an item a step */
   uint32_t fetched[LOCAL_FETCHED];
 } local_panel;
@@ -66,12 +67,17 @@ static inline int32_t contract_panel_base(const contract_local *l) { return l->f
 snt_result contract_build_local(contract_local *, const contract_guard *);
 /* schedule/contract_local.c, for schedule/contract_mma.c */
 ir_expr contract_local_element(const contract_local *, const local_panel *, ir_expr buffer, ir_expr own, ir_expr term);
-/* The results of a vector of columns at `column` of the tile; `row`: a test that the row is one, or 0. acc: a vector for each member. */
+uint32_t contract_local_unit(const contract_local *); /* neighbours along the columns that are stored at once */
+/* The results of a vector of columns at `column` of the tile, or of one; `row`: a test that the row is one, or 0. acc: of each member. */
 void contract_local_store(contract_local *, uint32_t row, ir_expr column, uint32_t lane_var, ir_expr lane, const uint32_t *acc);
 uint32_t contract_local_row(contract_local *, ir_expr at); /* goes to row `at` of the tile; returns the test, or 0 */
 /* schedule/contract_mma.c */
 enum { MMA_MOST = 16 }; /* fragments of sums that a subgroup holds, half as many where nothing is known of registers */
 static inline uint32_t contract_mma_pad(const contract_local *l) { return FRAGMENT_PAD / ir_dtypes[l->element].bytes; }
+/* Elements from term to term of a panel by terms. */
+static inline uint32_t contract_term_pitch(const contract_local *l, const local_panel *p, const local_shape *s) {
+  return (p->columns ? s->columns : s->rows) + (l->fragments ? contract_mma_pad(l) : p->patches ? LOCAL_PATCH : 0u);
+}
 /* Columns of a subgroup's results that pass through its stage at once: of all its fragments beside each other through CUDA, where the stage lies over the
    panels, of one elsewhere. Elements from row to row: four rows of half a fragment lie in banks of their own. */
 static inline uint32_t contract_stage_columns(const contract_local *l) {

@@ -407,12 +407,16 @@ static void drop_axis(ir_expr *list, uint32_t *count, uint32_t at) {
 }
 
 /* Tiles of lanes lie along the last axis of the result alone: two of its axes, literals as tiles want them, are one, so that rows which fill no tile do not end
-   one (14 x 14 positions are 196 columns, and each row begins on a texel). What is not turned is left alone else. */
+   one (14 x 14 positions are 196 columns, and each row begins on a texel); near local memory, where tiles are of any axes, so that rows which are no whole vectors
+   become some. What is not turned is left alone else. */
 static bool fills_tiles(const rebuild *r, const product *p, uint32_t label, const ir_expr *extents) {
   int64_t rows, columns;
+  const int64_t lanes = schedule_lanes(r->c);
   if (schedule_is_explicit(r->c)) return true;
-  return r->c->options->profile->reads == COST_READS_TEXEL && label + 2 == p->out_rank && expr_is_const(r->to->pool, extents[0], &rows) &&
-         expr_is_const(r->to->pool, extents[1], &columns) && columns % (2 * schedule_lanes(r->c));
+  if (label + 2 != p->out_rank || !expr_is_const(r->to->pool, extents[0], &rows) || !expr_is_const(r->to->pool, extents[1], &columns))
+    return false;
+  if (r->c->options->profile->reads == COST_READS_TEXEL) return columns % (2 * lanes) != 0;
+  return schedule_shares_local(r->c) && columns % lanes && rows * columns % lanes == 0;
 }
 
 /* Two labels that lie next to each other in the result and in the one operand that has them are one axis. */

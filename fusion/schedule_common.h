@@ -15,6 +15,7 @@ int64_t schedule_hint(const expr_pool *, ir_expr);          /* value at the hint
 bool schedule_sorts_flags(const ir_graph *, uint32_t node); /* long lines by two keys: what a condition was cast to */
 bool schedule_runs(const ir_plan *, uint32_t step);         /* at the hints: its guards hold, and of a choice no earlier one's do */
 bool schedule_is_explicit(const fusion_context *);          /* the schedule forms vectors itself */
+bool schedule_shares_local(const fusion_context *);         /* items share local memory that is near, beside reads of storage */
 enum { ROW_SWEEPS = 16 };                                   /* one more than the reductions of a row kernel */
 uint32_t schedule_lanes(const fusion_context *);            /* elements of a vector: 4, 8 or 16 */
 /* The same for a loop that computes transcendental functions: two registers where one holds less than a vector may have. Such a function is one chain of

@@ -51,6 +51,12 @@ double schedule_bytes(const fusion_context *c, uint32_t node) {
 
 bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
 
+bool schedule_shares_local(const fusion_context *c) {
+  enum { LEAST = 4096 };
+  const cost_profile *p = c->options->profile;
+  return !schedule_is_explicit(c) && p->reads == COST_READS_STORAGE && p->local_bytes >= LEAST;
+}
+
 uint32_t schedule_lanes(const fusion_context *c) {
   if (!schedule_is_explicit(c)) return 4;
   const cost_profile *p = c->options->profile;

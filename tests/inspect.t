@@ -117,6 +117,18 @@ for my $case ([1021, 'f32', 1.25, 128], [577, 'f32', 1.25, 128], [197, 'f32', 1.
   is($k->{conflicts}, 0, "softmax of $columns $type on h100: no conflicts of banks");
 }
 
+# scans along memory: a group walks a line, or a chunk of a long one, its items beside each other; every unit has some of one line of 4 Mi
+for my $case (['4194304', 0, 2, 512, 1.01], ['4096,1024', 1, 1, 4096, 1.01], ['64,1021', 1, 1, 64, 1.25]) {
+  my ($shape, $axis, $kernels, $groups, $most) = @$case;
+  my $list = inspect(put('scan.snt', "graph \@scan(%x: f32[$shape]) {\n  %y = scan.sum %x, axis=$axis\n  return y=%y\n}\n") . ' --profile h100 --sample 3');
+  is(scalar @$list, $kernels, "scan of $shape on h100: kernels");
+  cmp_ok($list->[-1]{groups}, '>=', $groups, "scan of $shape on h100: groups");
+  for my $k (@$list) {
+    cmp_ok($k->{excess}, '<=', $most, "scan of $shape on h100, $k->{kernel}: sectors near the fewest possible");
+    is($k->{conflicts}, 0, "scan of $shape on h100, $k->{kernel}: no conflicts of banks");
+  }
+}
+
 # what neighbours read lies two elements apart: an item for each shares sectors with more of them than one for four
 for my $case (['depthwise', 'f32[1,96,56,56]', 'conv %x, %w, pads=[1,1,1,1], stride=[2,2], groups=96', 1.6, 620], ['maxpool', 'f32[1,96,112,112]', 'maxpool %x, size=[3,3], pads=[1,1,1,1], stride=[2,2]', 1.6, 520],
               ['avgpool', 'f32[1,96,112,112]', 'avgpool %x, size=[2,2], stride=[2,2]', 1.01, 160]) {
@@ -247,6 +259,40 @@ cmp_ok($behind->{mix}{copy}, '>=', 20, 'stem_f16 on h100: 40 channels are whole 
     }
   }
 }
+# and where it does not pay, of f32 and at small batches: items side by side take patches of positions by taps, and weights that are no whole vectors along their
+# taps have the results' channels beside each other
+{
+  my @stems = (['f32', '1,3,224,224', '64,3,7,7', '3,3,3,3', '2,2', 1.1], ['f32', '1,3,224,224', '32,3,3,3', '1,1,1,1', '2,2', 1.1], ['f32', '8,3,224,224', '64,3,7,7', '3,3,3,3', '2,2', 1.1],
+               ['f16', '1,3,224,224', '64,3,7,7', '3,3,3,3', '2,2', 1.2], ['f16', '1,3,224,224', '32,3,3,3', '1,1,1,1', '2,2', 1.21]);
+  for my $case (@stems) {
+    my ($type, $x, $w, $pads, $stride, $most) = @$case;
+    my ($k) = @{inspect(put('first.snt', "graph \@first(%x: ${type}[$x]) {\n  %w: ${type}[$w] = const normal seed=1 scale=0x1p-4\n  %c = conv %x, %w, pads=[$pads], stride=[$stride]\n  return y=%c\n}\n") . ' --profile h100 --sample 3')};
+    cmp_ok($k->{excess}, '<=', $most, "first convolution of $type, $x by $w: sectors near the fewest possible");
+    is($k->{conflicts}, 0, "first convolution of $type, $x by $w: no conflicts of banks");
+  }
+  # a product of 1 x 1 taps: rows of 14 positions are no whole vectors, all 196 are; of 49 neighbours store neighbours
+  for my $case (['f32', 14, 1.1], ['f16', 14, 1.2], ['f16', 7, 1.2]) {
+    my ($type, $side, $most) = @$case;
+    my $graph = put('first.snt', "graph \@first(%x: ${type}[1,256,$side,$side]) {\n  %w: ${type}[128,256,1,1] = const normal seed=1 scale=0x1p-4\n  %c = conv %x, %w\n  return y=%c\n}\n");
+    my ($k) = @{inspect("$graph --profile h100 --sample 3")};
+    cmp_ok($k->{excess}, '<=', $most, "1 x 1 of $type, $side x $side: sectors near the fewest possible");
+    cmp_ok($k->{mix}{global}, '<=', 8, "1 x 1 of $type, $side x $side: whole vectors are copied") if $side == 14;
+    is($k->{conflicts}, 0, "1 x 1 of $type, $side x $side: no conflicts of banks");
+    ($code, $said) = says("$sinter run $graph --device cuda-text --profile h100 --check --quiet");
+    is($code, 0, "1 x 1 of $type, $side x $side: right on cuda-text") or diag($said);
+  }
+  my @edges = (['f32', '2,3,19,22', '24,3,3,3', '1,1,1,1', '2,2'], ['f32', '1,5,30,31', '20,5,4,4', '1,1,2,2', '1,2'], ['f32', '2,2,15,33', '16,2,3,7', '1,3,1,3', '1,4'], ['f16', '1,3,19,22', '24,3,3,3', '1,1,1,1', '3,3'],
+               ['f32', '2,9,20,24', '12,9,3,3', '1,1,1,1', '1,1']);
+  my $edges = put('edges.profile', "base = h100\nname = edges\ntarget = interp\n");
+  for my $case (@edges) {
+    my ($type, $x, $w, $pads, $stride) = @$case;
+    my $graph = put('first.snt', "graph \@first(%x: ${type}[$x]) {\n  %w: ${type}[$w] = const normal seed=1 scale=0x1p-2\n  %c = conv %x, %w, pads=[$pads], stride=[$stride]\n  return y=%c\n}\n");
+    for my $device ("interp --profile $edges", "cuda-text --profile h100") {
+      ($code, $said) = says("$sinter run $graph --device $device --check --quiet");
+      is($code, 0, "first convolution of $type, $x by $w: right on $device") or diag($said);
+    }
+  }
+}
 # attention on units whose lanes hold what is known: a barrier for the keys of a tile and one for its values, and of local memory nothing but panels (copied in vectors of four,
 # read by fragments: 20 of queries and keys, 16 of values)
 my ($attends) = @{inspect('tests/inspect/attention_f16.snt --profile h100 --sample 2')};
@@ -297,8 +343,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 27) if lacks($selector);
-      for my $model (glob 'tests/inspect/{rows_odd,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 28) if lacks($selector);
+      for my $model (glob 'tests/inspect/{rows_odd,scans,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /rows_odd/ && $target eq 'spirv'; # subgroups of 32
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");

@@ -110,8 +110,10 @@ static void settle_panel(contract_local *l, uint32_t member, local_panel *panel)
   if (takes_vectors(t, panel, own, LOCAL_VECTOR)) return;
   panel->by_rows = takes_vectors(t, panel, &l->terms, LOCAL_VECTOR);
   if (panel->by_rows) return;
+  const int64_t terms = stride_along(t, member, panel->operand, &l->terms), apart = stride_along(t, member, panel->operand, own);
   panel->unit = 1;
-  panel->by_rows = stride_along(t, member, panel->operand, &l->terms) < stride_along(t, member, panel->operand, own);
+  panel->patches = terms == 1 && apart > 1 && apart <= LOCAL_VECTOR;
+  panel->by_rows = terms < apart && !panel->patches;
 }
 
 /* Members that read one operand share its panel. */
@@ -134,8 +136,8 @@ static void find_panels(contract_local *l) {
 /* Rows of a panel by rows are a vector apart every four of them: then four times any number of rows lie in banks of their own. */
 static uint32_t panel_size(const contract_local *l, const local_panel *p, const local_shape *s, uint32_t step) {
   const uint32_t tile = p->columns ? s->columns : s->rows;
-  if (l->fragments) return p->by_rows ? tile * (step + contract_mma_pad(l)) : step * (tile + contract_mma_pad(l));
-  return tile * step + (p->by_rows ? tile / LOCAL_VECTOR * LOCAL_VECTOR : 0);
+  if (!p->by_rows) return step * contract_term_pitch(l, p, s);
+  return l->fragments ? tile * (step + contract_mma_pad(l)) : tile * step + tile / LOCAL_VECTOR * LOCAL_VECTOR;
 }
 
 static uint32_t items_of(const contract_local *l, const local_shape *s) {
@@ -440,10 +442,8 @@ static bool is_worth(const contract_local *l) {
 }
 
 bool contract_plan_local(contraction *t, contract_local *l) {
-  const cost_profile *p = t->c->options->profile;
   *l = (contract_local){.t = t, .buffers = 2, .slices = 1};
-  if (schedule_is_explicit(t->c) || p->reads != COST_READS_STORAGE || p->local_bytes < 4096) return false;
-  if (ir_dtypes[t->type.base].bytes != 4) return false;
+  if (!schedule_shares_local(t->c) || ir_dtypes[t->type.base].bytes != 4) return false;
   find_axes(l);
   if (t->both_lanes || !is_worth(l)) return false;
   find_panels(l);
@@ -474,10 +474,9 @@ void contract_place_axis(contract_local *l, const local_axis *axis, ir_expr at, 
 /* Element of row (or column) `own` and term `term` in buffer `buffer`. */
 ir_expr contract_local_element(const contract_local *l, const local_panel *p, ir_expr buffer, ir_expr own, ir_expr term) {
   expr_pool *x = l->t->e->x;
-  const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows;
   const ir_expr base = expr_mul(x, buffer, p->size);
   if (l->fragments && p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, own, l->step + contract_mma_pad(l)), term));
-  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, tile + (l->fragments ? contract_mma_pad(l) : 0)), own));
+  if (!p->by_rows) return expr_add(x, base, expr_add(x, expr_mul(x, term, contract_term_pitch(l, p, &l->shape)), own));
   const ir_expr skipped = expr_mul(x, expr_div(x, own, LOCAL_VECTOR), LOCAL_VECTOR);
   return expr_add(x, base, expr_add(x, expr_add(x, expr_mul(x, own, l->step), skipped), term));
 }
@@ -516,28 +515,32 @@ static void store_part(contract_local *l, ir_expr column, uint32_t lane_var, ir_
   emit_scalar_lanes(e);
 }
 
+uint32_t contract_local_unit(const contract_local *l) {
+  const local_axis *axis = &l->columns;
+  return l->parts > 1 || expr_multiple_of(l->t->c->graph->pool, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0 ? LOCAL_VECTOR : 1;
+}
+
 /* Results of the whole vector, or of its lanes one by one where the columns do not come in whole vectors. */
 void contract_local_store(contract_local *l, uint32_t row, ir_expr place, uint32_t lane_var, ir_expr lane, const uint32_t *acc) {
   contraction *t = l->t;
   emit *e = t->e;
   expr_pool *x = e->x;
   const local_axis *axis = &l->columns;
-  const uint32_t each = t->rows * t->vectors, tile = l->shape.columns;
-  const bool whole = expr_multiple_of(x, axis->dims[axis->count - 1]) % LOCAL_VECTOR == 0;
-  const uint32_t unit = whole ? LOCAL_VECTOR : 1;
+  const uint32_t each = t->rows * t->vectors, tile = l->shape.columns, unit = contract_local_unit(l);
+  const uint32_t lanes = e->k->failed ? unit : emit_value_type(e, acc[0]).lanes;
   const ir_expr column = expr_add(x, expr_mul(x, l->column_tile, (ir_expr)tile), place);
   if (l->parts > 1) {
     store_part(l, column, lane_var, lane, acc);
     return;
   }
-  for (uint32_t i = 0; i < LOCAL_VECTOR; i += unit) {
+  for (uint32_t i = 0; i < lanes; i += unit) {
     uint32_t cell[CONTRACT_CELLS];
     const ir_expr at = expr_div(x, expr_add(x, column, i), unit), end = expr_div(x, axis->extent, unit);
     const uint32_t in = emit_inside(e, expr_add(x, column, i), axis->extent, tile);
-    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = whole ? acc[s * each] : kir_lane(e->k, acc[s * each], i);
+    for (uint32_t s = 0; s < t->set.count; s++) cell[s * each] = unit == lanes ? acc[s * each] : kir_lane(e->k, acc[s * each], i);
     const bool edge = emit_if_both(e, row, in);
     contract_place_axis(l, axis, in ? emit_var_for(e, "n", emit_expr(e, at), 0, end) : at, unit, lane);
-    if (whole) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
+    if (unit > 1) emit_use_lanes(e, lane_var, LOCAL_VECTOR);
     contract_store_cell(t, cell);
     emit_scalar_lanes(e);
     if (edge) emit_if_end(e);

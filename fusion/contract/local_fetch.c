@@ -6,10 +6,20 @@ typedef struct local_place { /* of one fetch in the panel: both count units alon
   ir_expr own, term;
 } local_place;
 
+/* Where neighbours along the axis lie a few elements apart (strides of two) and terms beside each other, a subgroup's items have eight of these by four
+   of those: taps of neighbours are the same few sectors, of which each is asked for once. */
+static local_place place_in_patch(expr_pool *x, ir_expr number, uint32_t step) {
+  enum { TERMS = 4, PATCH = LOCAL_PATCH * TERMS };
+  const ir_expr patch = expr_div(x, number, PATCH), within = expr_mod(x, number, PATCH), down = (ir_expr)step / TERMS;
+  return (local_place){expr_add(x, expr_mul(x, expr_div(x, patch, down), LOCAL_PATCH), expr_mod(x, within, LOCAL_PATCH)),
+                       expr_add(x, expr_mul(x, expr_mod(x, patch, down), TERMS), expr_div(x, within, LOCAL_PATCH))};
+}
+
 static local_place place_of(const contract_local *l, const local_panel *p, uint32_t number) {
   expr_pool *x = l->t->e->x;
   const uint32_t tile = p->columns ? l->shape.columns : l->shape.rows, inner = (p->by_rows ? l->step : tile) / p->unit;
   const ir_expr at = expr_add(x, l->item, expr_int(x, (int64_t)number * l->items));
+  if (p->patches) return place_in_patch(x, at, l->step);
   const fragment_place spread = fragment_spread(x, at, inner, l->fragments ? p->unit * ir_dtypes[l->element].bytes : 0);
   return p->by_rows ? (local_place){spread.row, spread.vector} : (local_place){spread.vector, spread.row};
 }

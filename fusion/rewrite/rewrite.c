@@ -290,8 +290,8 @@ static const rebuild_rule rules[] = {
     {rewrite_words_product, .ops = {IR_OP_contract}},
     {rewrite_narrow_weights, .ops = {IR_OP_contract}},
     {power_is_products, .ops = {IR_OP_pow}},
-    {rewrite_tap_order, .ops = {IR_OP_contract}},
     {rewrite_tap_rows, .ops = {IR_OP_contract}},
+    {rewrite_tap_order, .ops = {IR_OP_contract}},
 };
 
 snt_result fusion_rewrite(fusion_context *c, bool *changed) {

@@ -13,13 +13,12 @@ static int64_t least_channels(const fusion_context *c, const ir_tensor *weights)
   return matrix_units_find(c, weights->dtype, &units) ? VECTOR_BYTES / ir_dtypes[weights->dtype].bytes : STEP;
 }
 
-bool rewrite_goes_through_local(const fusion_context *c) {
-  const cost_profile *p = c->options->profile;
-  return !schedule_is_explicit(c) && p->reads == COST_READS_STORAGE && p->local_bytes >= 4096 && !fusion_keeps_order(c->options);
-}
+bool rewrite_goes_through_local(const fusion_context *c) { return schedule_shares_local(c) && !fusion_keeps_order(c->options); }
 
-/* The axis of the weights along channels: the only label of theirs that is summed and no tap; taps alone follow it. */
-static int32_t channel_axis(const rebuild *r, uint32_t side, const ir_expr *labels, uint32_t rank) {
+/* The axis of the weights that goes last: that along channels, the only label of theirs that is summed and no tap; taps alone follow it. Or, of channels so few
+   that rows of taps are no whole vectors, that along the results. */
+static int32_t last_axis(const rebuild *r, uint32_t side, const ir_expr *labels, uint32_t rank) {
+  enum { VECTOR = 4 };
   uint32_t taps, window_rank, out_rank;
   int64_t extent;
   const ir_node *window = ir_at(r->to, r->args[1 - side]);
@@ -31,11 +30,18 @@ static int32_t channel_axis(const rebuild *r, uint32_t side, const ir_expr *labe
   const ir_tensor *t = &ir_at(r->to, r->args[side])->type;
   if (at < 0 || fusion_find_label(out, out_rank, labels[axis]) >= 0) return -1;
   bool several = false;
+  int64_t row = 1;
   for (uint32_t i = 0; i < taps; i++) {
     if (fusion_find_label(own + window_rank - taps, taps, labels[axis + 1 + i]) < 0) return -1;
     several |= t->dims[axis + 1 + i] != 1;
+    row *= expr_multiple_of(r->to->pool, t->dims[axis + 1 + i]);
   }
-  return several && expr_is_const(r->to->pool, t->dims[axis], &extent) && extent % least_channels(r->c, t) == 0 ? (int32_t)axis : -1;
+  if (!several || !expr_is_const(r->to->pool, t->dims[axis], &extent)) return -1;
+  if (extent % least_channels(r->c, t) == 0) return (int32_t)axis;
+  return axis == 1 && extent * row % VECTOR && expr_multiple_of(r->to->pool, t->dims[0]) % VECTOR == 0 &&
+                 fusion_find_label(out, out_rank, labels[0]) >= 0
+             ? 0
+             : -1;
 }
 
 uint32_t rewrite_tap_order(rebuild *r) {
@@ -45,10 +51,10 @@ uint32_t rewrite_tap_order(rebuild *r) {
     uint32_t rank, args[2] = {r->args[0], r->args[1]};
     ir_expr perm[SNT_MAX_RANK], turned[SNT_MAX_RANK];
     const ir_expr *labels = ir_attr_ints(r->from, r->node, keys[side], &rank);
-    const int32_t channel = channel_axis(r, side, labels, rank);
-    if (channel < 0) continue;
+    const int32_t last = last_axis(r, side, labels, rank);
+    if (last < 0) continue;
     for (uint32_t i = 0; i < rank; i++) {
-      perm[i] = i < (uint32_t)channel ? i : i + 1 < rank ? i + 1 : (uint32_t)channel;
+      perm[i] = i < (uint32_t)last ? i : i + 1 < rank ? i + 1 : (uint32_t)last;
       turned[i] = labels[perm[i]];
     }
     args[side] = rewrite_moved(r, rebuild_transpose(r, args[side], rank, perm), true);

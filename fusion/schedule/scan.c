@@ -36,8 +36,7 @@ static void walk_line(emit *e, void *user, ir_expr inner) {
   const kir_type type = emit_compute_type(e, ir_at(e->g, hero)->type.dtype, lanes);
   const ir_expr extent = job->dims[job->axis];
   uint32_t carried, ignored, start = scan_identity(e, job->op, type);
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "i", .lo = 0, .hi = extent, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+  const ir_expr v = scan_loop(e, 0, extent, 1, 1, &start, &carried);
   emit_use_lanes(e, lane_var, lanes);
   const map_access at = scan_at(e, job, job->outer, inner, v);
   const uint32_t next = scan_next(e, job, carried, &at);

@@ -2,21 +2,11 @@
    the totals before it and walks it. The order of a float's operations is then another, so STRICT takes this way only where it cannot show.
    Where the driver ends loops after so many trips and the order is not free, the chunks of all lines are walked one after the other by a loop of
    the plan, the running values waiting in memory between.
-   Explicit classes walk a unit-stride chunk in vectors: the running values inside one by log2(lanes) shifted combinations. */
+   Explicit classes walk a unit-stride chunk in vectors: the running values inside one by log2(lanes) shifted combinations. Where local memory is near a group
+   walks it (schedule/scan_tiles.c), also whole lines. */
 #include "fusion/schedule/scan_private.h"
 
-enum { LEAST_EXPLICIT = 512, LEAST_LANES = 64, MOST_CHUNKS = 1024 };
-
-typedef struct chunk_job {
-  fusion_context *c;
-  const scan_job *scan;
-  emit *e;
-  ir_expr extent, inner, lines, size, count; /* elements of a chunk; chunks of a line */
-  ir_expr line, chunk, lo, hi;
-  uint32_t totals, factors; /* plan buffers; factors: of scan.linear, the product of a chunk's first operands */
-  int32_t dtype;            /* of a total: the type that is computed in */
-  uint32_t lanes;           /* vectors along the line; 1: none */
-} chunk_job;
+enum { LEAST_EXPLICIT = 512, LEAST_LANES = 64, TILES_A_CHUNK = 8, MOST_CHUNKS = 1024 };
 
 static bool order_is_free(const fusion_context *c, const scan_job *s) {
   const ir_tensor *t = &ir_at(c->graph, s->group->hero)->type;
@@ -34,8 +24,13 @@ static int64_t line_count(const fusion_context *c, const scan_job *s) {
 /* Chunks a line so that the device is busy. */
 static int64_t chunks_wanted(const fusion_context *c, const scan_job *s) {
   const cost_profile *p = c->options->profile;
-  const double pieces = schedule_is_explicit(c) ? 4 * p->units : p->min_groups * p->group_items;
-  const int64_t least = schedule_is_explicit(c) ? LEAST_EXPLICIT : LEAST_LANES, extent = schedule_hint(c->graph->pool, s->dims[s->axis]);
+  uint32_t lanes;
+  const uint32_t items = scan_items(c, s, &lanes);
+  const double pieces = schedule_is_explicit(c) ? 4 * p->units : items > 1 ? p->min_groups : p->min_groups * p->group_items;
+  const int64_t least = schedule_is_explicit(c) ? LEAST_EXPLICIT
+                        : items > 1             ? TILES_A_CHUNK * items * lanes
+                                                : LEAST_LANES,
+                extent = schedule_hint(c->graph->pool, s->dims[s->axis]);
   int64_t wanted = (int64_t)(pieces / (double)line_count(c, s));
   if (wanted > extent / least) wanted = extent / least;
   return wanted > MOST_CHUNKS ? MOST_CHUNKS : wanted;
@@ -51,7 +46,8 @@ static bool is_too_long(const fusion_context *c, const scan_job *s) {
 bool scan_wants_chunks(const fusion_context *c, const scan_job *s) {
   const uint32_t bindings = s->group->input_count + s->group->output_count + (s->op == IR_OP_scan_linear ? 2 : 1);
   if (c->options->profile->max_bindings && bindings > c->options->profile->max_bindings) return false;
-  return (order_is_free(c, s) && chunks_wanted(c, s) >= 4) || is_too_long(c, s);
+  uint32_t lanes;
+  return (order_is_free(c, s) && (scan_items(c, s, &lanes) > 1 || chunks_wanted(c, s) >= 4)) || is_too_long(c, s);
 }
 
 /* ---- one chunk ---- */
@@ -61,17 +57,26 @@ static snt_result begin(chunk_job *j, const char *suffix) {
   return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->scan->group->hero, "out of host memory");
 }
 
-static map_access place_at(const chunk_job *j, ir_expr place) {
-  expr_pool *x = j->e->x;
-  return scan_at(j->e, j->scan, expr_div(x, j->line, j->inner), expr_mod(x, j->line, j->inner), place);
-}
-
 static void set_chunk(chunk_job *j, ir_expr unit, ir_expr chunks) {
   expr_pool *x = j->e->x;
   j->line = expr_div(x, unit, chunks);
   j->chunk = expr_mod(x, unit, chunks);
   j->lo = expr_mul(x, j->chunk, j->size);
   j->hi = expr_min(x, expr_add(x, j->lo, j->size), j->extent);
+}
+
+/* The one of `all` chunks that the group, or the item, walks; of a line there are `chunks`. */
+static ir_expr open_chunk(chunk_job *j, ir_expr all, ir_expr chunks) {
+  const expr_pool *x = j->e->x;
+  ir_expr groups = all;
+  if (j->items > 1) j->item = emit_item(j->e, 0, j->items), j->unit = emit_group(j->e, groups);
+  else j->unit = schedule_units(j->e, groups, schedule_hint(x, j->size), &groups);
+  set_chunk(j, j->unit, chunks);
+  return groups;
+}
+
+static void close_chunk(chunk_job *j) {
+  if (j->items == 1) schedule_units_end(j->e, j->unit);
 }
 
 static ir_expr total_offset(const chunk_job *j, ir_expr chunk) { return expr_add(j->e->x, expr_mul(j->e->x, j->line, j->count), chunk); }
@@ -84,18 +89,20 @@ static uint32_t vector_total(chunk_job *j) {
   const ir_expr v = emit_loop(e, &(emit_loop_info){.name = "i",
                                                    .lo = j->lo,
                                                    .hi = j->hi,
-                                                   .step = j->lanes,
+                                                   .step = j->lanes * j->items,
                                                    .whole = true,
                                                    .unroll = 4,
                                                    .carry_count = 1,
                                                    .initial = &start,
                                                    .carried = &carried});
-  const map_access at = place_at(j, emit_lanes(e, v, j->lanes));
+  const map_access at = scan_place(j, emit_lanes(e, expr_add(e->x, v, expr_mul(e->x, j->item, (ir_expr)j->lanes)), j->lanes));
   uint32_t next = scan_next(e, j->scan, carried, &at);
   emit_scalar_lanes(e);
   emit_loop_end(e, v, 1, &next, &total);
   static const kir_op across[] = {[KIR_add] = KIR_hred_add, [KIR_mul] = KIR_hred_mul, [KIR_max] = KIR_hred_max, [KIR_min] = KIR_hred_min};
-  return next ? kir_1(e->k, across[scan_combine(j->scan->op)], total) : 0;
+  if (!next) return 0;
+  if (j->lanes > 1) total = kir_1(e->k, across[scan_combine(j->scan->op)], total);
+  return emit_group_combine(e, scan_combine(j->scan->op), total, j->items);
 }
 
 static void scalar_total(chunk_job *j, uint32_t *total, uint32_t *factor) {
@@ -104,10 +111,8 @@ static void scalar_total(chunk_job *j, uint32_t *total, uint32_t *factor) {
   const kir_type type = kir_t(j->dtype, 1);
   const uint32_t start[2] = {scan_identity(e, j->scan->op, type), linear ? kir_const_float(e->k, type, 1) : 0};
   uint32_t carried[2], next[2] = {0, 0}, last[2] = {0, 0};
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){
-             .name = "i", .lo = j->lo, .hi = j->hi, .step = 1, .carry_count = linear ? 2 : 1, .initial = start, .carried = carried});
-  const map_access at = place_at(j, v);
+  const ir_expr v = scan_loop(e, j->lo, j->hi, 1, linear ? 2 : 1, start, carried);
+  const map_access at = scan_place(j, v);
   next[0] = scan_next(e, j->scan, carried[0], &at);
   if (linear && next[0]) next[1] = kir_2(e->k, KIR_mul, carried[1], emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at));
   if (!next[0]) e->failed = true;
@@ -120,17 +125,17 @@ static snt_result build_totals(chunk_job *j) {
   SNT_TRY(begin(j, "totals"));
   emit *e = j->e;
   expr_pool *x = e->x;
-  ir_expr groups;
-  const ir_expr chunks = expr_sub(x, expr_max(x, j->count, 1), 1); /* of a line; the last one's total is not needed */
-  const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, chunks), schedule_hint(x, j->size), &groups);
   uint32_t total, factor = 0;
-  set_chunk(j, unit, expr_max(x, chunks, 1));
+  const ir_expr chunks = expr_sub(x, expr_max(x, j->count, 1), 1); /* of a line; the last one's total is not needed */
+  const ir_expr groups = open_chunk(j, expr_mul(x, j->lines, chunks), expr_max(x, chunks, 1));
   j->hi = expr_add(x, j->lo, j->size);
-  if (j->lanes > 1) total = vector_total(j);
+  if (j->lanes * j->items > 1) total = vector_total(j);
   else scalar_total(j, &total, &factor);
+  if (j->items > 1) emit_if_below(e, j->item, 1);
   emit_store(e, emit_bind(e, j->totals, KIR_WRITE), j->dtype, total_offset(j, j->chunk), total);
   if (factor) emit_store(e, emit_bind(e, j->factors, KIR_WRITE), j->dtype, total_offset(j, j->chunk), factor);
-  schedule_units_end(e, unit);
+  if (j->items > 1) emit_if_end(e);
+  close_chunk(j);
   return emit_end(e, groups, 0, 0, NULL);
 }
 
@@ -139,8 +144,10 @@ static snt_result build_totals(chunk_job *j) {
 static uint32_t start_of_chunk(chunk_job *j) {
   emit *e = j->e;
   uint32_t carried, result, start = scan_identity(e, j->scan->op, kir_t(j->dtype, 1));
+  if (j->count == 1) return start;
   const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "t", .lo = 0, .hi = j->chunk, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
+      e, &(emit_loop_info){
+             .name = "t", .lo = j->item, .hi = j->chunk, .step = j->items, .carry_count = 1, .initial = &start, .carried = &carried});
   const uint32_t total = emit_load(e, emit_bind(e, j->totals, KIR_READ), j->dtype, total_offset(j, v), 0, NULL);
   uint32_t next;
   if (j->scan->op == IR_OP_scan_linear) {
@@ -150,7 +157,7 @@ static uint32_t start_of_chunk(chunk_job *j) {
     next = kir_2(e->k, scan_combine(j->scan->op), carried, total);
   }
   emit_loop_end(e, v, 1, &next, &result);
-  return result;
+  return emit_group_combine(e, scan_combine(j->scan->op), result, j->items);
 }
 
 /* Lane i of the result is lane i - by of `value`, or of `before` where there is none. */
@@ -172,11 +179,8 @@ static uint32_t scan_vector(emit *e, const chunk_job *j, uint32_t elements, uint
 static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
   emit *e = j->e;
   uint32_t carried, result;
-  const ir_expr v = emit_loop(
-      e,
-      &(emit_loop_info){
-          .name = "i", .lo = j->lo, .hi = end, .step = j->lanes, .whole = true, .carry_count = 1, .initial = &start, .carried = &carried});
-  const map_access at = place_at(j, emit_lanes(e, v, j->lanes));
+  const ir_expr v = scan_loop(e, j->lo, end, j->lanes, 1, &start, &carried);
+  const map_access at = scan_place(j, emit_lanes(e, v, j->lanes));
   const uint32_t elements = kir_splat(e->k, emit_value(e, ir_arg(e->g, j->scan->group->hero, 0), &at), j->lanes);
   if (!elements) return 0;
   const uint32_t sums = scan_vector(e, j, elements, carried);
@@ -192,9 +196,8 @@ static uint32_t walk_vectors(chunk_job *j, uint32_t start, ir_expr end) {
 static uint32_t walk_scalars(chunk_job *j, uint32_t start, ir_expr from) {
   emit *e = j->e;
   uint32_t carried, last;
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "i", .lo = from, .hi = j->hi, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
-  const map_access at = place_at(j, v);
+  const ir_expr v = scan_loop(e, from, j->hi, 1, 1, &start, &carried);
+  const map_access at = scan_place(j, v);
   const uint32_t next = scan_next(e, j->scan, carried, &at);
   if (!next || !scan_store(e, j->scan, &at, j->scan->exclusive ? carried : next)) {
     e->failed = true;
@@ -208,19 +211,20 @@ static snt_result build_walk(chunk_job *j) {
   SNT_TRY(begin(j, "scan"));
   emit *e = j->e;
   expr_pool *x = e->x;
-  ir_expr groups;
-  const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, j->count), schedule_hint(x, j->size), &groups);
-  set_chunk(j, unit, j->count);
+  const ir_expr groups = open_chunk(j, expr_mul(x, j->lines, j->count), j->count);
   uint32_t start = start_of_chunk(j);
   ir_expr from = j->lo;
+  if (j->items > 1) {
+    if (!scan_walk_tiles(j, start)) e->failed = true;
+    return emit_end(e, groups, 0, 0, NULL);
+  }
   if (j->lanes > 1) {
     from = expr_sub(x, j->hi, expr_mod(x, expr_sub(x, j->hi, j->lo), j->lanes));
     start = walk_vectors(j, start, from);
   }
   if (start) (void)walk_scalars(j, start, from);
   else e->failed = true;
-  if (e->failed) return emit_end(e, groups, 0, 0, NULL);
-  schedule_units_end(e, unit);
+  if (!e->failed) close_chunk(j);
   return emit_end(e, groups, 0, 0, NULL);
 }
 
@@ -250,7 +254,7 @@ static snt_result build_turns(chunk_job *j) {
 snt_result schedule_scan_chunks(fusion_context *c, const scan_job *s) {
   expr_pool *x = c->graph->pool;
   const uint8_t dtype = ir_at(c->graph, s->group->hero)->type.dtype;
-  chunk_job j = {.c = c, .scan = s, .extent = s->dims[s->axis]};
+  chunk_job j = {.c = c, .scan = s, .extent = s->dims[s->axis], .items = 1};
   j.inner = schedule_product(x, s->rank - s->axis - 1, s->dims + s->axis + 1);
   j.lines = expr_mul(x, schedule_product(x, s->axis, s->dims), j.inner);
   j.dtype = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
@@ -261,10 +265,15 @@ snt_result schedule_scan_chunks(fusion_context *c, const scan_job *s) {
     return build_turns(&j);
   }
   const int64_t extent = schedule_hint(x, j.extent), few = chunks_wanted(c, s), wanted = few < 4 ? 4 : few;
-  j.size = (extent + wanted - 1) / wanted;
-  j.size = (j.size + 63) / 64 * 64;
+  j.items = scan_items(c, s, &j.lanes);
+  if (j.items == 1) j.lanes = schedule_is_explicit(c) && j.inner == 1 && !s->reverse && s->op != IR_OP_scan_linear ? schedule_lanes(c) : 1;
+  if (j.items > 1 && few < 4) {
+    j.size = j.extent, j.count = 1;
+    return build_walk(&j);
+  }
+  const int64_t unit = j.items > 1 ? j.items * j.lanes : 64;
+  j.size = (ir_expr)(((extent + wanted - 1) / wanted + unit - 1) / unit * unit);
   j.count = expr_ceil_div(x, j.extent, j.size);
-  j.lanes = schedule_is_explicit(c) && j.inner == 1 && !s->reverse && s->op != IR_OP_scan_linear ? schedule_lanes(c) : 1;
   j.totals = fusion_add_scratch(c, "totals", j.dtype, expr_mul(x, j.lines, j.count));
   if (s->op == IR_OP_scan_linear) j.factors = fusion_add_scratch(c, "factors", j.dtype, expr_mul(x, j.lines, j.count));
   SNT_TRY(build_totals(&j));

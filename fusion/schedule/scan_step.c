@@ -21,6 +21,12 @@ kir_op scan_combine(ir_op op) {
   return op == IR_OP_scan_prod ? KIR_mul : op == IR_OP_scan_max ? KIR_max : op == IR_OP_scan_min ? KIR_min : KIR_add;
 }
 
+ir_expr scan_loop(emit *e, ir_expr lo, ir_expr hi, int64_t step, uint32_t count, const uint32_t *initial, uint32_t *carried) {
+  const emit_loop_info info = {
+      .name = "i", .lo = lo, .hi = hi, .step = step, .whole = true, .carry_count = count, .initial = initial, .carried = carried};
+  return emit_loop(e, &info);
+}
+
 uint32_t scan_next(emit *e, const scan_job *job, uint32_t carried, const map_access *at) {
   const uint32_t hero = job->group->hero;
   const uint32_t a = emit_value(e, ir_arg(e->g, hero, 0), at);
@@ -38,6 +44,11 @@ map_access scan_at(const emit *e, const scan_job *job, ir_expr outer, ir_expr in
   map_delinear(e->x, inner, job->rank - job->axis - 1, job->dims + job->axis + 1, at.at + job->axis + 1);
   at.at[job->axis] = job->reverse ? expr_sub(e->x, expr_sub(e->x, job->dims[job->axis], 1), place) : place;
   return at;
+}
+
+map_access scan_place(const chunk_job *j, ir_expr place) {
+  expr_pool *x = j->e->x;
+  return scan_at(j->e, j->scan, expr_div(x, j->line, j->inner), expr_mod(x, j->line, j->inner), place);
 }
 
 typedef struct scan_known {
