@@ -71,7 +71,7 @@ uint64_t cost_local_room(const cost_profile *p) {
 
 uint64_t cost_usual_local(const cost_profile *p) { return p->local_bytes > 0 ? cost_local_room(p) : p->max_local_bytes; }
 
-void cost_profile_widen(cost_profile *p, double lanes) {
+IR_COLD void cost_profile_widen(cost_profile *p, double lanes) {
   const double times = lanes / at_least(p->lanes, 1);
   if (times > 1) {
     p->op_cycles *= times, p->div_cycles *= times;

@@ -27,6 +27,12 @@
 #else
 #define IR_PRINTF(a, b)
 #endif
+/* In a file that is compiled for speed: what compilations hardly come to is to be short. */
+#ifdef __GNUC__
+#define IR_COLD __attribute__((cold))
+#else
+#define IR_COLD
+#endif
 
 /* C leaves open in which order a call's arguments are evaluated; where they append to something, so would be what is made of the same
    input. Under these the last two or three are evaluated from the last to the first, whatever the compiler; those in front of them, `...`,

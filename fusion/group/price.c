@@ -284,7 +284,7 @@ static double row_length(const fusion_context *c, uint32_t producer) {
 }
 
 /* Rows of a product that a depthwise convolution reads: how often one is made, counting those at the seams of work-items (schedule/depthwise.c). */
-static double rows_made(const fusion_context *c, uint32_t producer, uint32_t product) {
+IR_COLD static double rows_made(const fusion_context *c, uint32_t producer, uint32_t product) {
   const ir_graph *g = c->graph;
   const uint32_t window = product ? contract_window_operand(g, producer) : 0;
   if (!window || ir_at(g, ir_arg(g, window, 0))->type.rank < 3) return 1;

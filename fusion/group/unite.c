@@ -298,7 +298,7 @@ typedef struct row_path {
   uint32_t mark, depth;
 } row_path;
 
-static bool follows_rows(row_path *p, uint32_t node) {
+IR_COLD static bool follows_rows(row_path *p, uint32_t node) {
   const ir_graph *g = p->s->c->graph;
   const ir_node *n = ir_at(g, node);
   if (p->s->tried[node] == p->mark || p->depth > 60) return false;

@@ -11,7 +11,7 @@ bool expr_uses_var(const expr_pool *pool, ir_expr e, uint32_t var) {
   return false;
 }
 
-bool expr_split_affine(expr_pool *pool, ir_expr e, uint32_t var, int64_t *coef, ir_expr *rest) {
+IR_COLD bool expr_split_affine(expr_pool *pool, ir_expr e, uint32_t var, int64_t *coef, ir_expr *rest) {
   *coef = 0;
   *rest = e;
   if (!expr_uses_var(pool, e, var)) return true;
@@ -27,7 +27,7 @@ bool expr_split_affine(expr_pool *pool, ir_expr e, uint32_t var, int64_t *coef, 
   return !pool->failed;
 }
 
-uint32_t expr_cost(const expr_pool *pool, ir_expr e) {
+IR_COLD uint32_t expr_cost(const expr_pool *pool, ir_expr e) {
   if (e >= 0) return 0;
   const expr_node *node = &pool->nodes.at[IR_EXPR_NODE(e)];
   uint32_t cost = 0;
@@ -79,7 +79,7 @@ static ir_expr substitute_product(expr_pool *pool, ir_expr e, const substitution
   return product;
 }
 
-static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
+IR_COLD static ir_expr substitute(expr_pool *pool, ir_expr e, const substitution *s) {
   if (e >= 0 || pool->failed) return e;
   const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
   if (!s->symbols && !s->never_by_0 && !(node.vars & s->vars)) return e;
@@ -110,7 +110,7 @@ ir_expr expr_substitute(expr_pool *pool, ir_expr e, uint32_t count, const uint32
 
 ir_expr expr_fix(expr_pool *pool, ir_expr e, const int64_t *values) { return substitute(pool, e, &(substitution){.symbols = values}); }
 
-static bool may_divide_by_0(expr_pool *pool, ir_expr e) {
+IR_COLD static bool may_divide_by_0(expr_pool *pool, ir_expr e) {
   if (e >= 0) return false;
   const expr_node node = pool->nodes.at[IR_EXPR_NODE(e)];
   if ((node.kind == EXPR_DIV || node.kind == EXPR_MOD) && !expr_proves_lt(pool, 0, expr_child(pool, e, 1))) return true;

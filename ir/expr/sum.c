@@ -41,7 +41,7 @@ static ir_expr make_product(expr_pool *pool, uint32_t count, const ir_expr *fact
   return count == 1 ? factors[0] : expr_intern(pool, EXPR_PRODUCT, 0, count, factors, NULL);
 }
 
-ir_expr expr_multiply_terms(expr_pool *pool, ir_expr a, ir_expr b) {
+IR_COLD ir_expr expr_multiply_terms(expr_pool *pool, ir_expr a, ir_expr b) {
   uint32_t na = expr_factor_count(pool, a), nb = expr_factor_count(pool, b), i = 0, j = 0, count = 0;
   ir_expr factors[EXPR_MAX_FACTORS];
   if (na + nb > EXPR_MAX_FACTORS) return expr_fail(pool);
@@ -65,7 +65,7 @@ bool expr_divide_term(expr_pool *pool, ir_expr term, ir_expr by, ir_expr *out) {
   return true;
 }
 
-ir_expr expr_common_factors(expr_pool *pool, ir_expr a, ir_expr b) {
+IR_COLD ir_expr expr_common_factors(expr_pool *pool, ir_expr a, ir_expr b) {
   ir_expr factors[EXPR_MAX_FACTORS];
   uint32_t count = 0, na = expr_factor_count(pool, a), nb = expr_factor_count(pool, b);
   for (uint32_t i = 0, j = 0; i < na && j < nb;) {

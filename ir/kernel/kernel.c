@@ -3,7 +3,7 @@
 #include "ir/kernel_private.h"
 #include <stdio.h>
 
-uint32_t kir_mistake(kir_kernel *k, const char *format, ...) {
+IR_COLD uint32_t kir_mistake(kir_kernel *k, const char *format, ...) {
   if (k->failed) return 0;
   k->failed = true;
   char text[sizeof k->first_error.text];
@@ -21,7 +21,7 @@ static uint32_t out_of_memory(kir_kernel *k) {
   return 0;
 }
 
-void kir_init(kir_kernel *k, ir_arena *arena, const char *name) {
+IR_COLD void kir_init(kir_kernel *k, ir_arena *arena, const char *name) {
   memset(k, 0, sizeof *k);
   k->arena = arena;
   k->name = name ? ir_arena_text(arena, name, strlen(name)) : NULL; /* none: its maker had no memory for it */
@@ -31,7 +31,7 @@ void kir_init(kir_kernel *k, ir_arena *arena, const char *name) {
   if (!k->name || !IR_PUSH(arena, &k->insts, unused)) out_of_memory(k);
 }
 
-uint32_t kir_memory_add(kir_kernel *k, const kir_memory *memory) {
+IR_COLD uint32_t kir_memory_add(kir_kernel *k, const kir_memory *memory) {
   if (k->failed) return 0;
   kir_memory m = *memory;
   if (!m.rank) m.rank = 1;
@@ -42,7 +42,7 @@ uint32_t kir_memory_add(kir_kernel *k, const kir_memory *memory) {
   return k->memories.count - 1;
 }
 
-uint32_t kir_scalar_add(kir_kernel *k, const char *name, int32_t dtype, int64_t min, int64_t max, int64_t multiple_of) {
+IR_COLD uint32_t kir_scalar_add(kir_kernel *k, const char *name, int32_t dtype, int64_t min, int64_t max, int64_t multiple_of) {
   if (k->failed) return 0;
   const kir_type type = kir_t(dtype, 1);
   if (!kir_type_valid(type)) return kir_mistake(k, "scalar %s has no valid type", name);
@@ -80,14 +80,14 @@ const char *kir_own_body(const char *source, size_t *head) {
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-bool kir_same_own(const kir_own *a, const kir_own *b) {
+IR_COLD bool kir_same_own(const kir_own *a, const kir_own *b) {
   bool same = a->native == b->native && !memcmp(a->types, b->types, sizeof a->types) && same_text(a->name, b->name) &&
               same_text(a->params, b->params) && a->spirv == b->spirv;
   for (uint32_t i = 0; i < KIR_OWN_TARGETS; i++) same = same && same_text(a->source[i], b->source[i]);
   return same;
 }
 
-uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
+IR_COLD uint32_t kir_own_add(kir_kernel *k, const kir_own *own) {
   for (uint32_t i = 0; i < k->owns.count; i++)
     if (kir_same_own(&k->owns.at[i], own)) return i;
   return IR_PUSH(k->arena, &k->owns, *own) ? k->owns.count - 1 : out_of_memory(k);
@@ -176,7 +176,7 @@ uint32_t kir_digits(const kir_kernel *k) {
   return 0;
 }
 
-bool kir_is_const(const kir_kernel *k, uint32_t value, int64_t *as_int, double *as_float) {
+IR_COLD bool kir_is_const(const kir_kernel *k, uint32_t value, int64_t *as_int, double *as_float) {
   while (value && value < k->insts.count && kir_at(k, value)->op == KIR_splat) value = kir_arg(k, value, 0);
   if (!value || value >= k->insts.count || kir_at(k, value)->op != KIR_const) return false;
   const kir_inst *in = kir_at(k, value);
@@ -191,7 +191,7 @@ bool kir_is_const(const kir_kernel *k, uint32_t value, int64_t *as_int, double *
   return true;
 }
 
-uint32_t kir_shuffle(kir_kernel *k, uint32_t a, uint32_t b, uint32_t lanes, const uint8_t *from) {
+IR_COLD uint32_t kir_shuffle(kir_kernel *k, uint32_t a, uint32_t b, uint32_t lanes, const uint8_t *from) {
   enum { MOST = 16 };
   if (k->failed) return 0;
   if (!a || a >= k->insts.count || lanes > MOST) return kir_mistake(k, "shuffle of %u into %u lanes", a, lanes);

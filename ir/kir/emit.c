@@ -15,7 +15,7 @@ uint32_t kir_emit_const(kir_kernel *k, kir_type type, double value) {
   return kir_is_float(type.base) ? kir_const_float(k, type, value) : kir_const_int(k, type, (int64_t)value);
 }
 
-uint32_t kir_emit_add(kir_kernel *k, uint32_t index, int64_t constant) {
+IR_COLD uint32_t kir_emit_add(kir_kernel *k, uint32_t index, int64_t constant) {
   if (!constant) return index;
   const kir_type type = kir_type_of(k, index);
   int64_t have;
@@ -86,7 +86,7 @@ static bool same_base(const kir_kernel *k, uint32_t lo, uint32_t hi, int64_t *di
   return true;
 }
 
-bool kir_trip_count(const kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step, uint64_t *out) {
+IR_COLD bool kir_trip_count(const kir_kernel *k, uint32_t lo, uint32_t hi, uint32_t step, uint64_t *out) {
   int64_t a, b, s, length;
   if (!kir_is_int_const(k, step, &s) || s <= 0) return false;
   if (lo == hi) length = 0;

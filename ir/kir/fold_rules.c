@@ -85,7 +85,7 @@ static uint32_t sub_from_field(const site *s) {
   const uint32_t base = kir_const_float(s->k, s->in->type, power + c), off = known ? base : emit_2(s, KIR_add, s->args[1], base);
   return emit_2(s, KIR_sub, kir_emit_op(s->k, KIR_bitcast, s->in->type, 1, &placed), off);
 }
-static uint32_t sub(const site *s) {
+IR_COLD static uint32_t sub(const site *s) {
   if (floats(s)) return is_float(s, 1, 0.0) ? s->args[0] : sub_from_field(s);
   if (s->args[0] == s->args[1]) return constant(s, 0);
   return is_int(s, 1, 0) ? s->args[0] : 0;
@@ -96,7 +96,7 @@ static uint32_t mul(const site *s) {
   return !floats(s) && (is_int(s, 0, 0) || is_int(s, 1, 0)) ? constant(s, 0) : 0;
 }
 /* A power of two whose reciprocal is a normal number divides and multiplies alike. */
-static uint32_t div_rule(const site *s) {
+IR_COLD static uint32_t div_rule(const site *s) {
   double c;
   int exponent;
   if (is_number(s, 1, 1)) return s->args[0];
@@ -112,7 +112,7 @@ static uint32_t rem_rule(const site *s) { return floats(s) ? 0 : umod(s); }
 static uint32_t involution(const site *s) { return arg(s, 0)->op == s->in->op ? kir_arg(s->k, s->args[0], 0) : 0; }
 static uint32_t abs_rule(const site *s) { return arg(s, 0)->op == KIR_abs ? s->args[0] : 0; }
 static uint32_t idempotent(const site *s) { return s->args[0] == s->args[1] ? s->args[0] : 0; }
-static uint32_t fma_rule(const site *s) {
+IR_COLD static uint32_t fma_rule(const site *s) {
   if (is_float(s, 0, 1)) return kir_emit_folded(s->k, &(kir_inst){.op = KIR_add, .type = s->in->type}, 2, s->args + 1);
   if (is_float(s, 1, 1))
     return kir_emit_folded(s->k, &(kir_inst){.op = KIR_add, .type = s->in->type}, 2, (uint32_t[]){s->args[0], s->args[2]});
@@ -165,7 +165,7 @@ static bool fits_in(kir_type a, kir_type b) {
   return x->is_signed ? y->is_signed && y->bits >= x->bits : y->bits - y->is_signed >= x->bits;
 }
 static bool is_half(kir_type t) { return t.base == SNT_F16 || t.base == SNT_BF16; }
-static uint32_t cast(const site *s) {
+IR_COLD static uint32_t cast(const site *s) {
   const kir_inst *inner = arg(s, 0);
   const kir_type to = s->in->type;
   if (kir_same(inner->type, to)) return s->args[0];
@@ -242,7 +242,7 @@ static uint32_t extract(const site *s) {
   if (in->op != KIR_insert || !kir_is_int_const(s->k, kir_arg(s->k, s->args[0], 1), &inner_lane)) return 0;
   return kir_emit_folded(s->k, s->in, 2, (uint32_t[]){kir_arg(s->k, s->args[0], 0), s->args[1]});
 }
-static uint32_t vec(const site *s) {
+IR_COLD static uint32_t vec(const site *s) {
   bool equal = true, whole = arg(s, 0)->op == KIR_extract;
   const uint32_t source = whole ? kir_arg(s->k, s->args[0], 0) : 0;
   if (s->in->type.lanes == 1) return s->args[0];
@@ -256,7 +256,7 @@ static uint32_t vec(const site *s) {
   if (whole) return source;
   return equal ? kir_emit_folded(s->k, &(kir_inst){.op = KIR_splat, .type = s->in->type}, 1, s->args) : 0;
 }
-static uint32_t shuffle(const site *s) {
+IR_COLD static uint32_t shuffle(const site *s) {
   bool identity = kir_same(arg(s, 0)->type, s->in->type);
   for (uint32_t i = 2; i < s->count && identity; i++) identity = is_int(s, i, i - 2);
   if (identity) return s->args[0];
@@ -370,7 +370,7 @@ static uint32_t ix(const site *s) {
 
 /* ---- memory ---- */
 /* Constant tables at constant places. */
-static uint32_t load(const site *s) {
+IR_COLD static uint32_t load(const site *s) {
   const kir_memory *m = &s->k->memories.at[s->in->index];
   if (m->space != KIR_CONSTANT || !m->values || m->type.lanes != 1 || m->type.frag) return 0;
   uint64_t at = 0;
