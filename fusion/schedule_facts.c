@@ -33,24 +33,6 @@ bool schedule_runs(const ir_plan *p, uint32_t step) {
   return guards_hold(p, &p->steps.at[step]);
 }
 
-double schedule_columns_beside(const ir_graph *g, uint32_t node, uint32_t shared) {
-  uint32_t count[2];
-  const ir_expr *own = ir_attr_ints(g, node, shared ? IR_ATTR_rhs : IR_ATTR_lhs, &count[0]),
-                *other = ir_attr_ints(g, node, shared ? IR_ATTR_lhs : IR_ATTR_rhs, &count[1]);
-  double columns = 1;
-  for (uint32_t i = 0; i < count[1]; i++)
-    if (fusion_find_label(own, count[0], other[i]) < 0)
-      columns *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 1 - shared))->type.dims[i]);
-  return columns;
-}
-
-double schedule_bytes(const fusion_context *c, uint32_t node) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
-}
-
-bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
-
 bool schedule_shares_local(const fusion_context *c) {
   enum { LEAST = 4096 };
   const cost_profile *p = c->options->profile;

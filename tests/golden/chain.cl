@@ -30,11 +30,13 @@
 #endif
 #define SNT_W(N) float##N snt_f32_from_f16_##N(ushort##N x) { float##N w = vload_half##N(0, (const half *)&x); SNT_OWN(w); return w; }
 SNT_W(4) SNT_W(8) SNT_FEW(snt_f32_from_f16_, ushort, float)
-#if defined(__F16C__) && !defined(__AVX512F__)
-float16 snt_f32_from_f16_16(ushort16 x) { return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi)); }
+float16 snt_f32_from_f16_16(ushort16 x) {
+#ifdef __AVX512F__
+float16 w;__asm__("vcvtph2ps %1,%0":"=v"(w):"v"(x));return w;
 #else
-SNT_W(16)
+return (float16)(snt_f32_from_f16_8(x.lo),snt_f32_from_f16_8(x.hi));
 #endif
+}
 #undef SNT_W
 #define SNT_W(N) ushort##N snt_f16_from_f32_##N(float##N x) { ushort##N h; vstore_half##N##_rte(x, 0, (half *)&h); return h; }
 SNT_W(4) SNT_W(8) SNT_W(16) SNT_FEW(snt_f16_from_f32_, float, ushort)
