@@ -1,5 +1,6 @@
 /* Analyses shared by grouping, schedules and the cost model: what is a view, what is stored, which loads a value makes, forward coordinates.
    Nothing is emitted; every walk follows the same rules as emit_value. */
+#include "fusion/schedule_common.h"
 #include "fusion/winograd.h"
 
 bool fusion_is_view(const ir_graph *g, uint32_t node) { return (ir_ops[ir_at(g, node)->op].flags & IR_MOVEMENT) != 0; }
@@ -494,4 +495,15 @@ bool fusion_forward_access(const fusion_context *c, uint32_t from, uint32_t to, 
 
 bool fusion_forward_within(const fusion_context *c, const fusion_group *group, uint32_t from, uint32_t to, map_access *at) {
   return forward(c, group, true, from, to, at);
+}
+
+double fusion_columns_beside(const ir_graph *g, uint32_t node, uint32_t shared) {
+  uint32_t count[2];
+  const ir_expr *own = ir_attr_ints(g, node, shared ? IR_ATTR_rhs : IR_ATTR_lhs, &count[0]),
+                *other = ir_attr_ints(g, node, shared ? IR_ATTR_lhs : IR_ATTR_rhs, &count[1]);
+  double columns = 1;
+  for (uint32_t i = 0; i < count[1]; i++)
+    if (fusion_find_label(own, count[0], other[i]) < 0)
+      columns *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 1 - shared))->type.dims[i]);
+  return columns;
 }

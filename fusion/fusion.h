@@ -279,6 +279,8 @@ extern const schedule_info fusion_schedules[GROUP_KIND_COUNT]; /* fusion/schedul
 enum { FUSION_STENCIL_TAPS = 128 }; /* a contraction over at most so many taps of a window is a stencil */
 /* Where a contraction's label stands in a list of labels; -1: nowhere. */
 int32_t fusion_find_label(const ir_expr *list, uint32_t count, ir_expr label);
+/* Columns of a contraction that share the operand: the extents, at the hints, that only the other one has. */
+double fusion_columns_beside(const ir_graph *, uint32_t node, uint32_t shared);
 bool fusion_is_update(const ir_graph *, uint32_t node); /* some state's new value */
 /* A scatter that sets the row of a state which a known number names, as its new value, while nobody else reads the state: it takes the
    coordinates of its updates, and the other rows stay where they are. *row: that number, inside the axis. */

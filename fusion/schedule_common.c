@@ -110,21 +110,3 @@ void schedule_join(emit *e, uint32_t *rows, const uint32_t *more, uint32_t width
   static const uint8_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (uint32_t i = 0; i < width; i++) rows[i] = kir_shuffle(e->k, rows[i], more[i], 2 * width, numbers);
 }
-
-double schedule_columns_beside(const ir_graph *g, uint32_t node, uint32_t shared) {
-  uint32_t count[2];
-  const ir_expr *own = ir_attr_ints(g, node, shared ? IR_ATTR_rhs : IR_ATTR_lhs, &count[0]),
-                *other = ir_attr_ints(g, node, shared ? IR_ATTR_lhs : IR_ATTR_rhs, &count[1]);
-  double columns = 1;
-  for (uint32_t i = 0; i < count[1]; i++)
-    if (fusion_find_label(own, count[0], other[i]) < 0)
-      columns *= (double)schedule_hint(g->pool, ir_at(g, ir_arg(g, node, 1 - shared))->type.dims[i]);
-  return columns;
-}
-
-double schedule_bytes(const fusion_context *c, uint32_t node) {
-  const ir_tensor *t = &ir_at(c->graph, node)->type;
-  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
-}
-
-bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }

@@ -53,8 +53,6 @@ double schedule_least_parts(const fusion_context *); /* of work that are worth h
 ir_expr schedule_split_work(fusion_context *, ir_expr total, int64_t unit_elements, int64_t *per);
 /* Even parts of `extent`: part p is [start(p), start(p + 1)). The larger ones lie evenly among the others, so that as many parts have as much anywhere. */
 ir_expr schedule_part_start(expr_pool *, ir_expr extent, ir_expr parts, ir_expr p);
-/* Columns of a contraction that share the operand: the extents, at the hints, that only the other one has. */
-double schedule_columns_beside(const ir_graph *, uint32_t node, uint32_t shared);
 /* Of its tensor, at the hints. */
 double schedule_bytes(const fusion_context *, uint32_t node);
 uint32_t schedule_spare_bindings(const fusion_context *, const fusion_group *); /* what the device leaves for workspaces beside the ports */

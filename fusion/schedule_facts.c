@@ -33,6 +33,13 @@ bool schedule_runs(const ir_plan *p, uint32_t step) {
   return guards_hold(p, &p->steps.at[step]);
 }
 
+double schedule_bytes(const fusion_context *c, uint32_t node) {
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  return (double)schedule_hint(c->graph->pool, ir_tensor_elements(c->graph->pool, t)) * ir_dtypes[t->dtype].bytes;
+}
+
+bool schedule_is_explicit(const fusion_context *c) { return c->options->profile->simd == COST_SIMD_EXPLICIT; }
+
 bool schedule_shares_local(const fusion_context *c) {
   enum { LEAST = 4096 };
   const cost_profile *p = c->options->profile;

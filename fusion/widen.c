@@ -47,7 +47,7 @@ static bool has_lanes(const rebuild *r, uint32_t side) {
 
 /* Are there so many columns beside this operand, in all places, that it is worth a cast, or, if it is the columns, so many rows that it is worth more bytes? */
 static bool is_worth_it(const rebuild *r, uint32_t side) {
-  const double beside = schedule_columns_beside(r->from, r->node, side);
+  const double beside = fusion_columns_beside(r->from, r->node, side);
   fusion_shown constant;
   const bool columns = has_lanes(r, side);
   if (columns == has_lanes(r, 1 - side)) return false;

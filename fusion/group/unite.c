@@ -38,7 +38,7 @@ static bool is_stencil(const grouping *s, uint32_t node) {
   const double wide = a > b ? a : b;
   const double taps = group_contract_depth(s->c, node);
   if (schedule_is_explicit(s->c) && (contract_lane_operands(g, node) & (a < b ? 1u : 2u))) return false;
-  const double beside = schedule_columns_beside(s->c->graph, node, a < b);
+  const double beside = fusion_columns_beside(s->c->graph, node, a < b);
   if (schedule_is_explicit(s->c) && taps * beside > FUSION_STENCIL_TAPS) return false;
   if (beside >= FRAGMENT && matrix_units_find(s->c, ir_at(g, lhs)->type.dtype, &units)) return false;
   const bool tiles = schedule_is_explicit(s->c) || s->c->options->profile->local_bytes > 0;
