@@ -120,13 +120,14 @@ static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
 snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *arena, codegen_code *out, snt_diag *diag) {
   parts *p = IR_NEW_ARRAY(arena, parts, count + 1);
   uint64_t helpers = 0;
+  bool keeps = false; /* denormals */
   ir_text text;
   if (!p) return ir_fail(diag, SNT_E_HOST_MEM, "chain", 0, "out of memory");
   for (uint32_t i = 0; i < count; i++) {
     if (!split(links[i].code, &p[i])) return ir_fail(diag, SNT_E_INTERNAL, "chain", 0, "link %u is no kernel that could be one", i);
-    helpers |= p[i].helpers;
+    helpers |= p[i].helpers, keeps |= !(p[i].helpers & OPENCL_FLUSHES);
   }
-  if (helpers >> OPENCL_DOUBLE & 1) helpers &= ~(UINT64_C(1) << OPENCL_FLUSHES); /* a link keeps them: all do */
+  if (keeps) helpers &= ~OPENCL_FLUSHES; /* where a link does, all do */
   ir_text_init(&text, arena);
   for (uint32_t i = 0; i < opencl_helper_count; i++)
     if (helpers >> i & 1) ir_text_add(&text, opencl_helpers[i].text);

@@ -92,10 +92,10 @@
 
 // clang-format off
 const ctext_helper opencl_helpers[] = {
-    [OPENCL_FLUSHES] = {"", "// -cl-denorms-are-zero\n"}, /* an option that the runtime builds it with */
+    {"", "// -cl-denorms-are-zero\n"}, /* an option that the runtime builds it with */
     {"__kernel", "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"
                  "#if defined(__x86_64__) || defined(__aarch64__)\n#define SNT_CPU 1\n#endif\n"},
-    [OPENCL_DOUBLE] = {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
+    {"double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"},
     {"SNT_STREAM", FOR_CPU("__has_builtin(__builtin_nontemporal_store)")
                    "#define SNT_STREAM(v, p) __builtin_nontemporal_store(v, p)\n#else\n#define SNT_STREAM(v, p) (*(p) = (v))\n#endif\n"},
     {"SNT_V", ANYWHERE},

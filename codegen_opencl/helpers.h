@@ -3,7 +3,7 @@
 #define CODEGEN_OPENCL_HELPERS_H
 #include "codegen_common/ctext.h"
 
-enum { OPENCL_FLUSHES = 0, OPENCL_DOUBLE = 2 }; /* rows of the table */
+#define OPENCL_FLUSHES UINT64_C(1) /* the first row: it asks for denormals as zero */
 extern const ctext_helper opencl_helpers[];
 extern const uint32_t opencl_helper_count;
 bool opencl_can_link(const codegen_code *); /* chain.c: as codegen_target has them */

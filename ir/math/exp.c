@@ -260,5 +260,6 @@ kv km_sigmoid(km *m, kv x, kv unused) {
     const kv s = power(m, reduce(m, held, ONE - SCALE, &r, NULL));
     z = exp_times(m, r, s, false);
   }
-  return km_pass(m, x, 0, near_quotient(m, m->exact_div && !m->tables ? zero_below(m, x, -104, scale) : scale, km_add(m, z, scale)));
+  const kv over = m->exact_div && !m->tables ? zero_below(m, x, -104, scale) : scale, under = km_add(m, z, scale);
+  return km_pass(m, x, 0, near_quotient(m, over, under));
 }
