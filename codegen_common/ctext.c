@@ -427,7 +427,8 @@ static bool is_needed(const dialect *d, uint32_t number, const bool *wanted, con
   return found;
 }
 
-/* Those of f64 may not, and a device that is told so does not tell them apart; nor what a root is taken of, since 1 / sqrt(2^-132) is 2^66. */
+/* May results below 2^-126 be 0? Those of f64 may not, and a device that is asked does not tell them from those of f32; nor what a root is taken of, since
+   1 / sqrt(2^-132) is 2^66. */
 static bool may_flush(const kir_kernel *k, const char *body) {
   return (k->mode == SNT_NUMERICS_DEFAULT || k->mode == SNT_NUMERICS_FAST) && !strstr(body, "double") && !strstr(body, "sqrt(");
 }

@@ -154,7 +154,7 @@ static bool is_read_once(const ir_graph *g, uint32_t node) {
   uint32_t readers = 0;
   for (const ir_node *end = ir_at(g, g->nodes.count - 1); n <= end; n++)
     for (uint32_t i = 0; i < n->arity; i++) readers += g->args.at[n->args + i] == node;
-  return readers == 1;
+  return readers == 1 && !ir_is_output(g, node);
 }
 
 /* A concatenation of more than a kernel can bind is one of concatenations, each as wide as can be; one that grows step by step, each of which nothing but

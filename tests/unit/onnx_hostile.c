@@ -197,19 +197,22 @@ static void check_structure(void) {
   refused("what is no operator is told at once, behind another, too", "one (Foo): no such operator; three (Bar): no such operator");
 }
 
+/* y, which one node makes of x and of what else `reads` names. */
+static void end_with_one(const char *op, const char *name, const char *reads) {
+  put_node(&graph, op, name, reads, "y", NULL);
+  put_port(&graph, 12, "y", 1, 1, four);
+  end_model(&model, &graph);
+}
+
 static void check_names(void) {
   start();
   put_port(&graph, 11, "x", 1, 1, four);
   put_port(&graph, 11, "x", 1, 1, four);
-  put_node(&graph, "Relu", "one", "x", "y", NULL);
-  put_port(&graph, 12, "y", 1, 1, four);
-  end_model(&model, &graph);
+  end_with_one("Relu", "one", "x");
   refused("two inputs of one name", "named x");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
-  put_node(&graph, "Add", "sum", "x missing", "y", NULL);
-  put_port(&graph, 12, "y", 1, 1, four);
-  end_model(&model, &graph);
+  end_with_one("Add", "sum", "x missing");
   refused("a missing initializer", "missing");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
@@ -220,15 +223,11 @@ static void check_names(void) {
   put_port(&graph, 11, "x", 1, 1, four);
   put_text(&graph, 2, "thin");
   put_raw(&graph, 15, "", 0);
-  put_node(&graph, "Add", "sum", "x w", "y", NULL);
-  put_port(&graph, 12, "y", 1, 1, four);
-  end_model(&model, &graph);
+  end_with_one("Add", "sum", "x w");
   refused("sparse initializers, not the node that reads one", "graph thin has sparse initializers");
   start();
   put_port(&graph, 11, "x", 1, 1, four);
-  put_node(&graph, "Cast", "one", "x", "y", NULL);
-  put_port(&graph, 12, "y", 1, 1, four);
-  end_model(&model, &graph);
+  end_with_one("Cast", "one", "x");
   refused("an attribute that is missing is named", "one (Cast): attribute to is missing");
 }
 
