@@ -248,7 +248,8 @@ kv km_sigmoid(km *m, kv x, kv unused) {
   enum { SCALE = 25 };
   const kv one = km_f(m, 1), scale = km_f(m, 0x1p-25);
   if (m->loose && !m->tables) {
-    const kv z = exp_down(m, km_at_least(m, km_neg(m, km_abs(m, x)), -104), false);
+    km of_abs = km_of_abs(m);
+    const kv z = exp_down(m, km_neg(m, km_at_most(&of_abs, km_abs(m, x), 104)), false);
     return km_pass(m, x, 0, km_div(m, km_select(m, km_lt(m, x, km_f(m, 0)), z, one), km_add(m, z, one)));
   }
   kv r, z;

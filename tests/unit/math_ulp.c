@@ -304,6 +304,48 @@ static void check_domain(const domain *m, const math_truth *t, const math_device
   ir_arena_free(&arena);
 }
 
+/* ---- proven ends of whatever function: what it promises anywhere, up to them and far beyond what random numbers reach ---- */
+static const struct ends {
+  float lo, hi;
+} ends[] = {{0, INFINITY}, {1, INFINITY}, {-1, INFINITY}, {-INFINITY, 0}, {-INFINITY, 1}, {-1, 1}, {0, 300}, {-300, 0}, {-300, 300}};
+
+static float between(const struct ends *e, uint32_t n) {
+  const float any = math_float(math_random() << 16 ^ math_random()), share = (float)math_random() / 4294967296.0f;
+  const float lo = fmaxf(e->lo, -400), hi = fminf(e->hi, 400), x = n % 2 ? any : lo + (hi - lo) * share;
+  return n == 0 ? e->lo : n == 1 ? e->hi : x >= e->lo && x <= e->hi ? x : -x >= e->lo && -x <= e->hi ? -x : lo;
+}
+
+static void check_ends(const math_truth *t, const math_device *d) {
+  static uint32_t a[MATH_WIDTH];
+  const kir_math_row *row = kir_math_find(t->op);
+  const float offer = kir_math_cheap(row, d->fma, d->exact_div);
+  for (uint32_t i = 0; i < 2 * IR_COUNT(ends); i++) {
+    const struct ends *e = &ends[i / 2];
+    const bool cheap = i % 2;
+    if (cheap && offer == 0) continue;
+    const request r = {.op = t->op, .lanes = d->table ? d->table : 1, .ulp = cheap ? offer : 0, .has_dom = true, .lo = e->lo, .hi = e->hi};
+    const float promise = cheap ? offer : row->ulp;
+    double worst = 0;
+    float worst_at = 0;
+    ir_arena arena;
+    ir_arena_init(&arena, NULL);
+    math_machine v;
+    bool ran = make_machine(&v, &arena, &r, d);
+    for (uint32_t batch = 0; ran && batch < 16; batch++) {
+      MATH_EACH a[c] = math_bits(between(e, c));
+      v.in[0] = v.in[1] = a;
+      ran = math_machine_run(&v);
+      if (ran) MATH_EACH {
+          const double error = math_error(math_float(results_of(&v)[c]), t->one(math_float(a[c])), d->flush || cheap);
+          if (error > worst) worst = error, worst_at = math_float(a[c]);
+        }
+    }
+    tap_ok(ran && worst <= (double)promise, "%s%s on [%g, %g], %s: %.3f of %.2f ulp (%g)", kir_ops[t->op].name, cheap ? " (cheap)" : "",
+           (double)e->lo, (double)e->hi, d->name, worst, (double)promise, (double)worst_at);
+    ir_arena_free(&arena);
+  }
+}
+
 /* ---- a lower end alone: fewer operations, the same bits; of NaN NaN ---- */
 static const domain least[] = {{KIR_log, 0, 1, 0},     {KIR_log, 1.4f, 0x1p-126f, 0}, {KIR_log2, 0, 0x1p-126f, 0},
                                {KIR_log2, 1.5f, 1, 0}, {KIR_log1p, 0, 1, 0},          {KIR_erf, 0, 0, 0},
@@ -530,6 +572,7 @@ int main(int argc, char **argv) {
     check_widths(&math_truths[i], &as_interpreter);
     check_reproducible(&math_truths[i]);
     check_small(math_truths[i].op);
+    for (uint32_t d = 0; d < IR_COUNT(devices) && !math_truths[i].two; d++) check_ends(&math_truths[i], &devices[d]);
   }
   check_specials(&devices[0]);
   check_specials(&devices[1]);
