@@ -52,6 +52,24 @@ static bool rule_unary(grower *g) {
   return grow_settle(g, grow_line(g, &as, "%s %s", u->name, as.name)) != NULL;
 }
 
+/* Functions far beyond the places where they bend, on one side of 0 or on both: where a side is proven, clamps are left out. */
+static bool rule_far(grower *g) {
+  static const char *const functions[] = {"exp",     "exp2", "expm1",    "sinh", "cosh", "tanh",
+                                          "sigmoid", "erf",  "softplus", "silu", "mish", "atan"};
+  static const char *const sides[] = {"exp", "relu", "exp", "abs", "neg"};
+  enum { FAR = 60, END = 1000 };
+  const uint32_t n = g->lines++, steps = 1 + grow_choose(g, 2);
+  grow_value *v = grow_pick(g, grow_is_float);
+  if (!v || v->dtype != SNT_F32) return false;
+  grow_value as = *v;
+  v->is_read = true;
+  grow_text(g, "  %%f%u.0 = mul %s, %d\n", n, as.name, FAR);
+  for (uint32_t i = 0; i < steps; i++) grow_text(g, "  %%f%u.%u = %s %%f%u.%u\n", n, i + 1, sides[grow_choose(g, IR_COUNT(sides))], n, i);
+  grow_text(g, "  %%f%u = %s %%f%u.%u\n", n, functions[grow_choose(g, IR_COUNT(functions))], n, steps);
+  as.low = -INFINITY, as.high = END, as.is_whole = false;
+  return grow_confine(g, grow_line(g, &as, "min %%f%u, %d", n, END), -END, END) != NULL;
+}
+
 /* ---- two operands ---- */
 
 /* Whether v can be brought to the extents of `like` by a broadcast along its last axes. */
@@ -316,6 +334,6 @@ static bool rule_repeat(grower *g) {
   return low && grow_confine(g, low, -50, 50);
 }
 
-const grow_rule grow_pointwise[] = {rule_binary, rule_unary,   rule_literal, rule_binary,  rule_unary,     rule_select,
+const grow_rule grow_pointwise[] = {rule_binary, rule_unary,   rule_far,     rule_literal, rule_binary,    rule_unary, rule_select,
                                     rule_cast,   rule_careful, rule_compare, rule_storage, rule_generated, rule_repeat};
 const uint32_t grow_pointwise_count = sizeof grow_pointwise / sizeof *grow_pointwise;

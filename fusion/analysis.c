@@ -31,6 +31,11 @@ uint32_t fusion_through_views(const ir_graph *g, uint32_t node) {
   return node;
 }
 
+uint32_t fusion_through_moves(const ir_graph *g, uint32_t node) {
+  while (fusion_only_moves(g, node) && ir_at(g, node)->op != IR_OP_pad && ir_at(g, node)->op != IR_OP_window) node = ir_arg(g, node, 0);
+  return node;
+}
+
 uint32_t fusion_below_window(const ir_graph *g, uint32_t node) {
   while (ir_at(g, node)->op == IR_OP_window || ir_at(g, node)->op == IR_OP_pad) node = ir_arg(g, node, 0);
   return node;

@@ -113,7 +113,7 @@ static attention_kind keep_weight(site *s, uint32_t i) {
 
 static attention_kind scale_shifted(site *s, uint32_t i) {
   double factor;
-  const uint32_t other = fusion_through_views(graph_of(s->f), s->args[1 - i]);
+  const uint32_t other = fusion_through_moves(graph_of(s->f), s->args[1 - i]);
   if (!ir_is_scalar_const(graph_of(s->f), other, &factor) || factor == 0 || factor != factor) return ATTENTION_BAD;
   const attention_node *from = attention_at(s->f->a, s->args[i]);
   s->self->sign = (int8_t)(factor < 0 ? -from->sign : from->sign);
@@ -181,7 +181,7 @@ static attention_kind select_rule(site *s) {
   double other;
   attention *a = s->f->a;
   const uint32_t weight = s->kinds[1] == ATTENTION_WEIGHT ? 1 : 2;
-  const uint32_t rest = fusion_through_views(graph_of(s->f), s->args[3 - weight]);
+  const uint32_t rest = fusion_through_moves(graph_of(s->f), s->args[3 - weight]);
   if (s->kinds[0] != ATTENTION_FREE || s->kinds[weight] != ATTENTION_WEIGHT || !ir_is_scalar_const(graph_of(s->f), rest, &other) ||
       other != 0)
     return ATTENTION_BAD;

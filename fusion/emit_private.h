@@ -21,6 +21,8 @@ uint32_t emit_read_words(emit *, uint32_t node,
 uint32_t emit_compute(emit *, uint32_t node, const map_access *);           /* not memoised: emit/compute.c */
 uint32_t emit_known_pointwise(emit *, uint32_t node, const uint32_t *args); /* where the graph allows a cheaper way: emit/known.c; else 0 */
 uint32_t emit_of_negative(kir_kernel *, uint32_t exp, float ulp);           /* exp or exp2 of what is never positive: needs no other half */
+bool emit_reads_own_row(const emit *, uint32_t from,
+                        uint32_t extremum);           /* `from` is a view that has the extremum of a row in that row alone */
 bool emit_nan_shows(const emit *, uint32_t extremum); /* its operands' NaNs are in all that hangs on it, whatever it gives: emit/nan.c */
 uint32_t emit_scatter(emit *, uint32_t node, const map_access *);
 void emit_own_texts(const ir_graph *, uint32_t node, ir_arena *, kir_own *out); /* its name and texts */

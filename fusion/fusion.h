@@ -296,6 +296,7 @@ bool fusion_is_free(const ir_graph *, uint32_t node);           /* sources, view
 uint32_t fusion_below_window(const ir_graph *, uint32_t node);  /* the value that windows and their padding are made of */
 bool fusion_has_taps(const ir_graph *, uint32_t node);          /* movements down to a window: its taps are an axis of the value */
 uint32_t fusion_through_views(const ir_graph *, uint32_t node); /* the first non-view below a chain of views (concat stops) */
+uint32_t fusion_through_moves(const ir_graph *, uint32_t node); /* the first node below views that add no element of their own */
 /* Somebody takes the sums for whole numbers. */
 bool fusion_is_whole(const ir_graph *, const ir_uses *, uint32_t node);
 /* Is the node computed by the group? By its list of members: what is recomputed belongs to several groups, and `group_of` names one of them. */

@@ -40,6 +40,13 @@ sub model {
 my $good = "graph \@g(%x: f32[4]) {\n  %a = add %x, 1.0\n  return y=%a\n}\n";
 my ($signal, $exit) = run_sinter('run', model($good), '--device', 'host');
 is($exit, 0, 'a good model runs');
+{
+  # what a first run shows: each output, and nothing where something else was asked for
+  my $ramp = model("graph \@g(%x: f32[4]) {\n  %i: f32[4] = iota axis=0\n  %n = mul %x, 0.0\n  %a = add %i, %n\n  %b = lt %a, 2.0\n  return y=%a, z=%b\n}\n");
+  my (undef, $shown) = says("$sinter run $ramp --device host");
+  is($shown, "y f32[4]: least 0, mean 1.5, largest 3; 0 1 2 3\nz bool[4]: least 0, mean 0.5, largest 1; 1 1 0 0\n", 'a run shows its outputs');
+  (undef, $shown) = says("$sinter run $ramp --device host $_"), is($shown, '', "not with $_") for '--quiet', "--output y=$dir/y.npy";
+}
 
 my @texts = (
   ['an empty text', '', qr/1:1/],

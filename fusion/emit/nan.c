@@ -87,6 +87,10 @@ static reading reads(const looker *l, uint32_t from, uint32_t node) {
   return in_place ? READ_IN_PLACE : READ_ELSEWHERE;
 }
 
+bool emit_reads_own_row(const emit *e, uint32_t from, uint32_t extremum) {
+  return reads(&(looker){.e = e, .extremum = extremum}, from, extremum) == READ_IN_PLACE;
+}
+
 /* Each NaN of x is one of `node`, at the same place. */
 static bool has_nans_of(looker *l, uint32_t node, uint32_t x) {
   const ir_graph *g = l->e->g;

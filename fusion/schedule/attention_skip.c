@@ -129,7 +129,7 @@ uint32_t attend_all_masked(attend *t, const attend_block *block, double *low) {
     uint32_t side = 0;
     double value = 0;
     for (uint32_t i = 1; i < 3 && !side; i++)
-      if (ir_is_scalar_const(g, fusion_through_views(g, ir_arg(g, node, i)), &value) && value <= -1e9) side = i;
+      if (ir_is_scalar_const(g, fusion_through_moves(g, ir_arg(g, node, i)), &value) && value <= -1e9) side = i;
     if (!side) break;
     const uint32_t always = is_always(&c, ir_arg(g, node, 0), &own->at, side == 1);
     if (always) {

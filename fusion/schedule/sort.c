@@ -321,8 +321,7 @@ static snt_result build_positions(sort_job *j, ir_expr odd) {
 /* ---- flags ---- */
 
 bool schedule_sorts_flags(const ir_graph *g, uint32_t node) {
-  uint32_t key = ir_arg(g, node, 0);
-  while (ir_at(g, key)->arity == 1 && fusion_only_moves(g, key) && ir_at(g, key)->op != IR_OP_pad) key = ir_arg(g, key, 0);
+  const uint32_t key = fusion_through_moves(g, ir_arg(g, node, 0));
   if (ir_at(g, key)->op != IR_OP_cast || ir_at(g, ir_arg(g, key, 0))->type.dtype != SNT_BOOL) return false;
   int64_t least, most;
   expr_bounds(g->pool, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)], &least, &most);

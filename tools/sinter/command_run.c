@@ -127,6 +127,7 @@ int command_run(const tool_options *options) {
   if (r == SNT_OK && options->check) r = tool_check(&s, tensors, count, &ratio, where, sizeof where);
   if (r == SNT_OK && options->trace) r = write_trace(&s, tensors, count);
   if (r == SNT_OK) r = tool_write_outputs(&s, tensors, count);
+  if (r == SNT_OK && !options->check && !options->trace && !options->output_count && !options->quiet) tool_print_outputs(tensors, count);
   int code = r == SNT_OK ? EXIT_GOOD : tool_fail(&s, r);
   if (r == SNT_OK && options->check) {
     printf("%s: %u kernel%s, max(error / bound) %.3g (%s)\n", options->model, snt_exec_step_count(s.exec),

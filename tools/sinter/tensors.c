@@ -1,5 +1,7 @@
 /* Port values in host memory: made, filled, written. */
+#include "ir/graph.h"
 #include "tools/sinter/tool.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +118,34 @@ snt_result tool_make_tensors(tool_session *s, tool_tensor *tensors, uint32_t *co
 
 void tool_free_tensors(tool_tensor *t, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) free(t[i].data);
+}
+
+/* y f32[2,3]: least -1, mean 0.25, largest 2; 0.5 -1 2 .. */
+static void print_output(const tool_tensor *t) {
+  enum { SHOWN = 6 };
+  const int32_t dtype = t->port.tensor.dtype;
+  double least = INFINITY, largest = -INFINITY, sum = 0;
+  uint64_t nans = 0;
+  for (uint64_t i = 0; i < t->elements; i++) {
+    const double value = ir_dtype_load(dtype, t->data, i);
+    if (isnan(value)) {
+      nans++;
+      continue;
+    }
+    least = fmin(least, value), largest = fmax(largest, value), sum += value;
+  }
+  printf("%s %s[", t->port.name, tool_dtype_name(dtype));
+  for (uint32_t d = 0; d < t->port.tensor.rank; d++) printf("%s%lld", d ? "," : "", (long long)t->dims[d]);
+  printf("]");
+  if (nans < t->elements) printf(": least %.6g, mean %.6g, largest %.6g", least, sum / (double)(t->elements - nans), largest);
+  if (nans) printf("%s %llu NaN", nans < t->elements ? "," : ":", (unsigned long long)nans);
+  for (uint64_t i = 0; i < t->elements && i < SHOWN; i++) printf("%s%.6g", i ? " " : "; ", ir_dtype_load(dtype, t->data, i));
+  printf(t->elements > SHOWN ? " ..\n" : "\n");
+}
+
+void tool_print_outputs(const tool_tensor *tensors, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (tensors[i].port.kind == SNT_PORT_OUTPUT) print_output(&tensors[i]);
 }
 
 snt_result tool_write_outputs(tool_session *s, const tool_tensor *tensors, uint32_t count) {

@@ -102,7 +102,8 @@ typedef struct tool_names {
 } tool_names;
 void tool_list_name(tool_names *, const char *);
 snt_result tool_write_outputs(tool_session *, const tool_tensor *, uint32_t count);
-void tool_fill_random(tool_tensor *, uint64_t seed); /* uniform in [-1, 1) for floats, small integers otherwise */
+void tool_print_outputs(const tool_tensor *, uint32_t count); /* a line each */
+void tool_fill_random(tool_tensor *, uint64_t seed);          /* uniform in [-1, 1) for floats, small integers otherwise */
 
 struct snt_onnx_image;
 /* snt_onnx_info.decode_image, by libsinter-pictures, which is loaded at the first picture. */
