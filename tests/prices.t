@@ -265,6 +265,11 @@ is($kernels, 1, 'and none where they are not');
 is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
 (undef, $kernels) = price(read_both_ways(), 'branching');
 is($kernels, 2, 'not where their workgroups may differ');
+for my $case ([2, 'contract'], [12, 'contract']) {
+  my ($rows, $kind) = @$case;
+  my $few = put('few.snt', scores('512,64', ', transpose_b') =~ s/f32\[4,/f32[$rows,/r);
+  like(scalar `$sinter explain $few --profile pocl`, qr/k0_$kind /, "$rows rows by an operand that lies the other way: it is turned once for all");
+}
 my ($us) = price(both_directions(), 'words');
 cmp_ok($us, '<', 1200, "two long kernels of a group each are one launch, a short one between them is not beside the first ($us us, 1600)");
 my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));
