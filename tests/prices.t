@@ -51,6 +51,7 @@ sub gated { # products of rows with weights that are computed, in one kernel
 sub stored_turned { my ($rows) = @_; return "graph \@g(%x: f32[$rows,64], %w: f32[64,64]) {\n  %h = matmul %x, %w\n  %t = transpose %h, perm=[1,0]\n  return y=%t\n}\n" }
 sub ended { my ($both) = @_; return "graph \@g(%x: f32[784,64], %w: f32[64,64], %z: f32[784,64]) {\n$both  %y = add %h, %e\n  must_fuse %e, %y\n  must_fuse %h, %y\n  return y=%y\n}\n" }
 sub scores { my ($keys, $how) = @_; return "graph \@g(%q: f32[4,64], %k: f32[$keys]) {\n  %y = matmul %q, %k$how\n  return y=%y\n}\n" }
+sub scanned { my ($op) = @_; return "graph \@g(%x: f32[1024,1024]) {\n  %a = $op %x\n  %y = scan.sum %a, axis=1\n  must_fuse %a, %y\n  return y=%y\n}\n" }
 sub negated { my ($elements) = @_; return "graph \@g(%x: f32[$elements]) {\n  %y = neg %x\n  return y=%y\n}\n" }
 sub normalised { my ($columns) = @_; return "graph \@g(%x: f32[512,$columns]) {\n  %y = softmax %x\n  return y=%y\n}\n" }
 sub bits { # weights of four bits, with so many rows beside them
@@ -167,6 +168,7 @@ my @pairs = ( # what, profile, with it, without; the least and the most that the
   ['not where a vector has an instruction for it', 'wide', narrowed('i8'), narrowed('i32'), 0.5, 1],
   ['so are operands of few rows that lie the other way', 'pocl', scores('512,64', ', transpose_b'), scores('64,512', ''), 2, 10],
   ['both parts of a cache are read for all of it on texels', 'lavapipe', cached("  %y = concat %x, %z, axis=1\n"), cached("  %y = mul %w, 2.0\n"), 1.15, 2],
+  ['functions beside a scan are computed one by one where an item walks a line', 'lavapipe', scanned('exp'), scanned('neg'), 1.25, 2],
   ['parts that are joined are computed for their part, along rows as along columns', 'wide', joined(0, '256,256'), joined(1, '256,256'), 0.95, 1.05],
   ['an element of two bytes that all columns share is widened for every tile of them', 'wide', cast_rows('f16'), cast_rows('f32'), 1.8, 4],
   ['rows across the unit stride are stored far apart', 'pocl', down(0), down(1), 1.3, 6],
@@ -265,6 +267,11 @@ is($kernels, 1, 'and none where they are not');
 is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
 (undef, $kernels) = price(read_both_ways(), 'branching');
 is($kernels, 2, 'not where their workgroups may differ');
+for my $case ([2, 'contract'], [12, 'contract']) {
+  my ($rows, $kind) = @$case;
+  my $few = put('few.snt', scores('512,64', ', transpose_b') =~ s/f32\[4,/f32[$rows,/r);
+  like(scalar `$sinter explain $few --profile pocl`, qr/k0_$kind /, "$rows rows by an operand that lies the other way: it is turned once for all");
+}
 my ($us) = price(both_directions(), 'words');
 cmp_ok($us, '<', 1200, "two long kernels of a group each are one launch, a short one between them is not beside the first ($us us, 1600)");
 my ($all, @first) = dealt(put('two.snt', "graph \@g(%a: f32[64,64], %b: f32[64,64], %c: f32[128,64]) {\n  %y = matmul %a, %b\n  %z = reduce.sum %c, axes=[1]\n  return y=%y, z=%z\n}\n"));

@@ -487,9 +487,9 @@ static bool settle(contraction *t, uint32_t member) {
   const int64_t stride = contract_stride(t, member, t->lane_operand, (uint32_t)t->out[t->lane_axis]);
   const bool shared = explicit && !t->staged_count && schedule_spare_bindings(t->c, t->group) >= t->set.count &&
                       t->row_axis != CONTRACT_NONE && !t->both_lanes &&
-                      (!contract_literal(t, t->row_axis, &rows) || rows >= CONTRACT_ROWS_TO_PAY); /* unknown: many */
+                      (!contract_literal(t, t->row_axis, &rows) || rows >= contract_rows_to_pay(stride)); /* unknown: many */
   if (shared && (stride != 1 || term_stride(t, member) >= CONTRACT_FAR_APART)) t->lane_form[member] = CONTRACT_PANEL;
-  return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= 4);
+  return t->lane_form[member] == CONTRACT_PANEL || (stride >= 1 && stride <= CONTRACT_LANE_STRIDE);
 }
 
 /* Where work-items are lanes, constants in another order than that of their columns are laid out in it: once, for all the columns of a group. */

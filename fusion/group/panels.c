@@ -87,10 +87,10 @@ static bool is_padded(const fusion_context *c, uint32_t operand) {
 static uint32_t panel_operand(const fusion_context *c, const fusion_group *group, uint32_t node) {
   const uint32_t lanes = contract_lane_operands(c->graph, node), from = lanes == 1 || lanes == 2 ? ir_arg(c->graph, node, lanes - 1) : 0;
   if (!from || fusion_position(c, group, c->facts[from].base) == UINT32_MAX) return 0;
-  if (contract_rows(c, node, lanes - 1) < CONTRACT_ROWS_TO_PAY) return 0;
-  const uint32_t lane = fusion_contract_lane(c->graph, node, lanes - 1), term = last_term(c, node, lanes - 1);
-  const bool far = term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART;
-  return far || step_along(c, group, from, lane) != 1 ? from : 0;
+  const int64_t step = step_along(c, group, from, fusion_contract_lane(c->graph, node, lanes - 1));
+  if (contract_rows(c, node, lanes - 1) < (double)contract_rows_to_pay(step)) return 0;
+  const uint32_t term = last_term(c, node, lanes - 1);
+  return step != 1 || (term != UINT32_MAX && 4 * step_along(c, group, from, term) >= CONTRACT_FAR_APART) ? from : 0;
 }
 
 /* A panel is filled along the last axis of its operand: by vectors, if what that reads lies beside each other, else element by element. */
@@ -142,7 +142,8 @@ void group_add_lane_operand(const fusion_context *c, const fusion_group *group, 
   if (n->op != IR_OP_contract || (lanes != 1 && lanes != 2) || winograd_of(c, group->hero, &output)) return;
   const uint32_t from = ir_arg(c->graph, group->hero, lanes - 1);
   if (c->neighbours[n->args + lanes - 1] < FUSION_APART || ir_at(c->graph, c->facts[from].base)->op == IR_OP_const) return;
-  const bool panel = contract_rows(c, group->hero, lanes - 1) >= CONTRACT_ROWS_TO_PAY;
+  const int64_t step = step_along(c, group, from, fusion_contract_lane(c->graph, group->hero, lanes - 1));
+  const bool panel = contract_rows(c, group->hero, lanes - 1) >= (double)contract_rows_to_pay(step);
   const double loads = panel ? c->elements[from] : c->elements[group->hero] * group_contract_depth(c, group->hero);
   w->extra_cycles += loads * c->options->profile->lane_load_cycles * c->options->profile->lanes;
 }
