@@ -417,23 +417,6 @@ static snt_result build_by_flags(sort_job *j) {
   return build_parting(j, counts);
 }
 
-/* How many of a line's first places are read: all, but where its readers are slices from the first on. */
-static ir_expr places_read(const sort_job *j) {
-  const ir_graph *g = j->c->graph;
-  const ir_uses *uses = j->c->uses;
-  ir_expr most = 0;
-  uint32_t count;
-  if (!uses || uses->is_output[j->node]) return j->length;
-  for (uint32_t u = uses->first[j->node]; u < uses->first[j->node + 1]; u++) {
-    const uint32_t user = uses->user[u];
-    if (ir_at(g, user)->op != IR_OP_slice || ir_attr_ints(g, user, IR_ATTR_starts, &count)[j->axis] != 0 ||
-        ir_attr_ints(g, user, IR_ATTR_steps, &count)[j->axis] != 1)
-      return j->length;
-    most = expr_max(g->pool, most, ir_at(g, user)->type.dims[j->axis]);
-  }
-  return expr_min(g->pool, most, j->length);
-}
-
 snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   const ir_graph *g = c->graph;
   expr_pool *x = g->pool;
@@ -445,14 +428,14 @@ snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   j.length = t->dims[j.axis];
   j.inner = schedule_product(x, t->rank - j.axis - 1, t->dims + j.axis + 1);
   j.lines = expr_mul(x, schedule_product(x, j.axis, t->dims), j.inner);
-  j.read = places_read(&j);
+  j.read = sort_places_read(c, j.node);
   const uint8_t dtype = ir_at(g, j.operand)->type.dtype;
   j.key = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
   expr_bounds(x, j.length, &least, &most);
   j.whole = most <= WHOLE_LINE;
   if (schedule_sorts_flags(g, j.node)) return build_by_flags(&j);
   if (j.whole) return build_runs(&j);
-  if (sort_finds_first(&j)) return sort_build_first(&j);
+  if ((j.first = schedule_sort_first(c, j.node))) return sort_build_first(&j);
   const ir_expr elements = expr_mul(x, j.lines, j.length);
   for (int side = 0; side < 2; side++) {
     j.keys[side] = fusion_add_scratch(c, "keys", j.key, elements);

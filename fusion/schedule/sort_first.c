@@ -120,19 +120,40 @@ static snt_result build_chosen(sort_job *j) {
   return emit_end(e, groups, 0, 0, NULL);
 }
 
-/* As many parts as make comparisons of them about as many as those of the elements of `first` of them. */
-bool sort_finds_first(sort_job *j) {
-  const expr_pool *x = j->c->graph->pool;
-  int64_t length, first, parts = 1;
-  if (!expr_is_const(x, j->length, &length) || !expr_is_const(x, j->read, &first)) return false;
-  if (length <= WHOLE_LINE || first <= 0 || first > MOST_FIRST || length < 4 * first || length > MOST_COMPARED / first) return false;
-  while (parts * parts < length * first) parts *= 2;
-  j->first = first, j->parts = parts, j->rows = (length + parts - 1) / parts;
-  return true;
+/* How many of a line's first places are read: all, but where its readers are slices from the first on. */
+ir_expr sort_places_read(const fusion_context *c, uint32_t node) {
+  const ir_graph *g = c->graph;
+  const ir_uses *uses = c->uses;
+  const uint32_t axis = (uint32_t)ir_attr_int(g, node, IR_ATTR_axis, 0);
+  const ir_expr length = ir_at(g, node)->type.dims[axis];
+  ir_expr most = 0;
+  uint32_t count;
+  if (!uses || uses->is_output[node]) return length;
+  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) {
+    const uint32_t user = uses->user[u];
+    if (ir_at(g, user)->op != IR_OP_slice || ir_attr_ints(g, user, IR_ATTR_starts, &count)[axis] != 0 ||
+        ir_attr_ints(g, user, IR_ATTR_steps, &count)[axis] != 1)
+      return length;
+    most = expr_max(g->pool, most, ir_at(g, user)->type.dims[axis]);
+  }
+  return expr_min(g->pool, most, length);
+}
+
+int64_t schedule_sort_first(const fusion_context *c, uint32_t node) {
+  const expr_pool *x = c->graph->pool;
+  const ir_tensor *t = &ir_at(c->graph, node)->type;
+  int64_t length, first;
+  if (!expr_is_const(x, t->dims[ir_attr_int(c->graph, node, IR_ATTR_axis, 0)], &length) || length <= WHOLE_LINE) return 0;
+  if (!expr_is_const(x, sort_places_read(c, node), &first) || first > MOST_FIRST || length < 4 * first) return 0;
+  return first <= MOST_COMPARED / length ? first : 0;
 }
 
 snt_result sort_build_first(sort_job *j) {
   expr_pool *x = j->c->graph->pool;
+  const int64_t length = (int64_t)j->length;
+  for (j->parts = 1; j->parts * j->parts < length * j->first;)
+    j->parts *= 2; /* about as many comparisons of parts as of elements of `first` of them */
+  j->rows = (length + j->parts - 1) / j->parts;
   const ir_expr firsts = expr_mul(x, j->lines, j->parts);
   j->keys[0] = fusion_add_scratch(j->c, "keys", j->key, firsts);
   j->order[0] = fusion_add_scratch(j->c, "order", SNT_U32, firsts);

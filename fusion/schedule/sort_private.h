@@ -36,6 +36,6 @@ ir_expr sort_each_other(sort_job *, const ranked *, ir_expr lo, ir_expr hi, cons
 uint32_t sort_count_before(sort_job *, const ranked *, uint32_t count, uint32_t key, uint32_t place);
 void sort_store_places(sort_job *, const ranked *, ir_expr place, uint32_t rank);
 
-bool sort_finds_first(sort_job *); /* few of many are read: sets first, parts, rows */
+ir_expr sort_places_read(const fusion_context *, uint32_t node);
 snt_result sort_build_first(sort_job *);
 #endif
