@@ -1,4 +1,4 @@
-/* What the parts of sorts share: sort.c, sort_first.c. */
+/* What the parts of sorts share: sort.c, sort_first.c, sort_rank.c. */
 #ifndef FUSION_SCHEDULE_SORT_PRIVATE_H
 #define FUSION_SCHEDULE_SORT_PRIVATE_H
 #include "fusion/emit_private.h"
@@ -28,6 +28,7 @@ typedef struct ranked {
   uint32_t key, place, lanes, lane_var;
 } ranked;
 
+map_access sort_at(const sort_job *, ir_expr line, ir_expr place);
 snt_result sort_begin(sort_job *, const char *suffix);
 uint32_t sort_value_at(sort_job *, ir_expr place);
 uint32_t sort_comes_before(const sort_job *, uint32_t a, uint32_t b);
