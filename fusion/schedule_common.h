@@ -11,13 +11,14 @@ typedef struct schedule_space {
 ir_expr schedule_product(expr_pool *, uint32_t count, const ir_expr *dims);
 /* Do so many lines, each `apart` bytes from the one before, leave less than half of the near cache's ways to others? (schedule/pitch.c) */
 bool schedule_crowds(const cost_profile *, int64_t lines, int64_t apart);
-int64_t schedule_hint(const expr_pool *, ir_expr);          /* value at the hints of the symbols */
-bool schedule_sorts_flags(const ir_graph *, uint32_t node); /* long lines by two keys: what a condition was cast to */
-bool schedule_runs(const ir_plan *, uint32_t step);         /* at the hints: its guards hold, and of a choice no earlier one's do */
-bool schedule_is_explicit(const fusion_context *);          /* the schedule forms vectors itself */
-bool schedule_shares_local(const fusion_context *);         /* items share local memory that is near, beside reads of storage */
-enum { ROW_SWEEPS = 16 };                                   /* one more than the reductions of a row kernel */
-uint32_t schedule_lanes(const fusion_context *);            /* elements of a vector: 4, 8 or 16 */
+int64_t schedule_hint(const expr_pool *, ir_expr);                  /* value at the hints of the symbols */
+bool schedule_sorts_flags(const ir_graph *, uint32_t node);         /* long lines by two keys: what a condition was cast to */
+int64_t schedule_sort_first(const fusion_context *, uint32_t node); /* of a long line, whose first few are selected: how many; else 0 */
+bool schedule_runs(const ir_plan *, uint32_t step);                 /* at the hints: its guards hold, and of a choice no earlier one's do */
+bool schedule_is_explicit(const fusion_context *);                  /* the schedule forms vectors itself */
+bool schedule_shares_local(const fusion_context *);                 /* items share local memory that is near, beside reads of storage */
+enum { ROW_SWEEPS = 16 };                                           /* one more than the reductions of a row kernel */
+uint32_t schedule_lanes(const fusion_context *);                    /* elements of a vector: 4, 8 or 16 */
 /* The same for a loop that computes transcendental functions: two registers where one holds less than a vector may have. Such a function is one chain of
    operations that wait for each other; compilers make two of a vector of two registers, step by step, but not of two vectors, one after the other. */
 uint32_t schedule_dear_lanes(const fusion_context *);

@@ -17,6 +17,12 @@ my %graphs = ( # kernels on the profile pocl, text, what else is asked
   flags_of_a_run => [2, flags('5,100', '', 1)],
   flags_open => [3, "symbols { n: min=1 max=9000 hint=1500 }\n" . flags('n,2', '', 0), '', '--dim n=1', '--dim n=130'],
   first => [10, "graph \@g(%x: f32[3,2100]) {\n  %o = argsort %x, axis=1, descending\n  %y = slice %o, starts=[0,0], sizes=[3,70], steps=[1,1]\n  return y=%y\n}\n"],
+  few => [4, selection('f32[1,25000]', 5, ', descending')],
+  few_of_rows => [4, selection('f32[3,2100]', 64, '')],
+  few_of_an_odd_line => [4, selection('f16[2,131]', 1, ', descending')],
+  few_numbers => [4, selection('i64[2,1001]', 7, '')],
+  few_alike => [5, selection('f32[2,3000]', 9, ', descending', '  %x = floor %given')],
+  few_columns => [4, "graph \@g(%x: f32[700,3]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0,0], sizes=[6,3], steps=[1,1]\n  return y=%y\n}\n"],
   first_of_two => [10, "graph \@g(%x: f32[2100,2]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0,0], sizes=[33,2], steps=[1,1]\n  %z = slice %o, starts=[0,1], sizes=[500,1], steps=[1,1]\n  return y=%y, z=%z\n}\n"],
   not_the_first => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[1], sizes=[70], steps=[1]\n  return y=%y\n}\n"],
   every_other => [10, "graph \@g(%x: f32[2100]) {\n  %o = argsort %x, axis=0\n  %y = slice %o, starts=[0], sizes=[70], steps=[2]\n  return y=%y\n}\n"],
@@ -46,6 +52,13 @@ graph @g(%x: f32[40,4,96]) {
 }
 END
 );
+
+sub selection {
+  my ($type, $first, $way, $before) = @_;
+  my ($rows) = $type =~ /\[(\d+)/;
+  my $x = $before ? 'given' : 'x';
+  return "graph \@g(%$x: $type) {\n" . ($before ? "$before\n" : '') . "  %o = argsort %x, axis=1$way\n  %y = slice %o, starts=[0,0], sizes=[$rows,$first], steps=[1,1]\n  return y=%y\n}\n";
+}
 
 sub flags {
   my ($shape, $way, $axis) = @_;

@@ -199,13 +199,15 @@ typedef struct member_times {
   const double *joined, *maps, *reach; /* elements of a concatenation; for being read at several places; results that need it */
 } member_times;
 
-/* Operations an element: short lines are compared with all of the line, longer ones merged element by element, flags counted (schedule/sort.c); through PoCL
+/* Operations an element: short lines are compared with all of the line, longer ones merged element by element, flags counted,
+   of the first few each is compared twice with that many, in vectors (schedule/sort.c, sort_first.c); through PoCL
    on a Zen 3 they are 0.3 of what is measured for lines of 64 and 100, 0.6 of 3234, 0.5 of 91 000, 0.9 of 4096, 1.5 of 512. */
 static double sort_operations(const fusion_context *c, uint32_t node) {
   enum { A_COMPARISON = 6, LONGEST = 512, A_FLAG = 16 };
   const int64_t length = schedule_hint(c->graph->pool, ir_at(c->graph, node)->type.dims[ir_attr_int(c->graph, node, IR_ATTR_axis, 0)]);
   if (schedule_sorts_flags(c->graph, node)) return A_FLAG;
-  return A_COMPARISON * (double)(length < LONGEST ? length : LONGEST);
+  const int64_t first = schedule_sort_first(c, node), compared = first ? 2 * first + 1 : length;
+  return A_COMPARISON * (double)(compared < LONGEST ? compared : LONGEST);
 }
 
 /* Where items share a row, how often a vector beside all rows is computed: once for each. 0: not here. */

@@ -1,93 +1,27 @@
 /* Kind `sort`: the positions of a stable sort along one axis. Short lines: an element's place is the number of those that come before it, in one
    kernel. Longer ones: runs of RUN elements sorted so, with their keys; then runs of one width merged in pairs, pass by pass, each work-item finding
    by bisection where its piece of the merged run begins in both; a last kernel writes the positions. Where only the first places are read, no more of
-   a run are merged.
+   a run are merged; where they are few of many, nothing is (sort_first.c).
    One kernel serves all passes: the width is a scalar of the plan, and a pass that a line does not need is left out by its guard.
    Flags are parted: parts of a line count theirs, then each element goes behind those of its kind before it. */
-#include "fusion/emit_private.h"
-#include "fusion/schedule_common.h"
+#include "fusion/schedule/sort_private.h"
 #include "fusion/schedules.h"
 
-enum { RUN = 32, WHOLE_LINE = 128, MAX_PASSES = 26, RUN_BITS = 5, MOST_PARTS = 256, LEAST_PART = 64 };
+enum { RUN = 32, MAX_PASSES = 26, RUN_BITS = 5, MOST_PARTS = 256, LEAST_PART = 64 };
 _Static_assert(RUN == 1 << RUN_BITS, "widths are powers of two");
-
-typedef struct sort_job {
-  fusion_context *c;
-  const fusion_group *group;
-  emit *e;
-  uint32_t node, operand, axis, rank;
-  const ir_expr *dims;
-  ir_expr length, inner, lines, read; /* read: the first places of a line that anybody reads */
-  bool descending, whole;             /* whole: lines of one run */
-  int32_t key;
-  uint32_t keys[2], order[2]; /* plan buffers, written in turn */
-  ir_expr line, lo, hi;       /* of the run at hand */
-  ir_expr width, halvings;    /* variables that stand for scalars of the merge: elements a run, bisections */
-} sort_job;
-
-static map_access at_place(const sort_job *j, ir_expr line, ir_expr place) {
-  expr_pool *x = j->e->x;
-  map_access at = {.rank = j->rank};
-  map_delinear(x, expr_div(x, line, j->inner), j->axis, j->dims, at.at);
-  map_delinear(x, expr_mod(x, line, j->inner), j->rank - j->axis - 1, j->dims + j->axis + 1, at.at + j->axis + 1);
-  at.at[j->axis] = place;
-  return at;
-}
-
-/* ---- order ---- */
-
-static uint32_t is_less(const sort_job *j, uint32_t a, uint32_t b) {
-  kir_kernel *k = j->e->k;
-  const uint32_t less = kir_2(k, KIR_lt, a, b);
-  if (j->e->failed || k->failed || !ir_dtypes[j->key].is_float) return less;
-  return kir_2(k, KIR_or, less, kir_2(k, KIR_and, kir_2(k, KIR_ne, b, b), kir_2(k, KIR_eq, a, a)));
-}
-static uint32_t comes_before(const sort_job *j, uint32_t a, uint32_t b) { return j->descending ? is_less(j, b, a) : is_less(j, a, b); }
 
 /* ---- runs: how many of the run come before each element ---- */
 
-static void store_place(sort_job *j, ir_expr place, uint32_t key, uint32_t rank) {
-  emit *e = j->e;
-  expr_pool *x = e->x;
-  const ir_expr to = expr_add(x, j->lo, emit_var_for(e, "rank", rank, 0, expr_sub(x, j->hi, j->lo)));
-  const uint32_t own = emit_expr(e, place);
-  if (j->whole) {
-    const map_access at = at_place(j, j->line, to);
-    emit_store_node(e, j->node, &at, kir_cast(e->k, kir_t(SNT_I64, 1), own));
-    return;
-  }
-  const ir_expr offset = expr_add(x, expr_mul(x, j->line, j->length), to);
-  emit_store(e, emit_bind(e, j->keys[0], KIR_WRITE), j->key, offset, key);
-  emit_store(e, emit_bind(e, j->order[0], KIR_WRITE), SNT_U32, offset, own);
-}
-
 static void rank_elements(emit *e, void *user, ir_expr place) {
   sort_job *j = user;
-  const uint32_t lanes = e->lanes, lane_var = e->lane_var;
-  const map_access own = at_place(j, j->line, place);
-  const uint32_t key = emit_value(e, j->operand, &own), mine = emit_any_expr(e, place);
-  uint32_t carried, rank, start = kir_const_int(e->k, kir_t(SNT_U32, lanes), 0);
-  const ir_expr v = emit_loop(
-      e, &(emit_loop_info){.name = "o", .lo = j->lo, .hi = j->hi, .step = 1, .carry_count = 1, .initial = &start, .carried = &carried});
-  emit_use_lanes(e, lane_var, lanes);
-  const map_access at = at_place(j, j->line, v);
-  const uint32_t other = emit_value(e, j->operand, &at);
-  const uint32_t earlier = kir_2(e->k, KIR_lt, emit_expr(e, v), mine);
-  const uint32_t not_after = kir_1(e->k, KIR_not, comes_before(j, key, other));
-  const uint32_t before = kir_2(e->k, KIR_or, kir_2(e->k, KIR_and, earlier, not_after), comes_before(j, other, key));
-  const uint32_t one = kir_const_int(e->k, kir_t(SNT_U32, lanes), 1);
-  uint32_t next = kir_2(e->k, KIR_add, carried, kir_3(e->k, KIR_select, before, one, start));
+  const uint32_t key = sort_value_at(j, place);
+  const ranked r = {key, emit_any_expr(e, place), e->lanes, e->lane_var};
+  const uint32_t start = kir_const_int(e->k, kir_t(SNT_U32, r.lanes), 0);
+  uint32_t carried, rank;
+  const ir_expr v = sort_each_other(j, &r, j->lo, j->hi, &start, &carried);
+  const uint32_t other = sort_value_at(j, v), next = sort_count_before(j, &r, carried, other, emit_expr(e, v));
   emit_loop_end(e, v, 1, &next, &rank);
-  if (e->failed || e->k->failed) return;
-  emit_scalar_lanes(e);
-  for (uint32_t i = 0; i < lanes; i++) {
-    const ir_expr lane = i;
-    const uint32_t number = kir_const_int(e->k, kir_t(SNT_U32, 1), i);
-    const uint32_t own_rank = lanes > 1 ? kir_2(e->k, KIR_extract, rank, number) : rank;
-    const uint32_t own_key = lanes > 1 ? kir_2(e->k, KIR_extract, key, number) : key;
-    store_place(j, lanes > 1 ? expr_substitute(e->x, place, 1, &lane_var, &lane) : place, own_key, own_rank);
-  }
-  emit_use_lanes(e, lane_var, lanes);
+  sort_store_places(j, &r, place, rank);
 }
 
 static ir_expr end_of_run(const sort_job *j) {
@@ -95,14 +29,9 @@ static ir_expr end_of_run(const sort_job *j) {
   return j->whole ? j->length : expr_min(x, expr_add(x, j->lo, RUN), j->length);
 }
 
-static snt_result begin(sort_job *j, const char *suffix) {
-  j->e = emit_begin(j->c, j->group, suffix);
-  return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
-}
-
 /* Explicit: a run at a time, its elements in vectors. Lanes: an element an item. */
 static snt_result build_runs(sort_job *j) {
-  SNT_TRY(begin(j, "sort"));
+  SNT_TRY(sort_begin(j, "sort"));
   emit *e = j->e;
   expr_pool *x = e->x;
   ir_expr groups;
@@ -160,7 +89,7 @@ static uint32_t bisect(const sort_job *j, const merge_piece *m, uint32_t behind)
   const uint32_t rest = kir_2(k, KIR_sub, kir_2(k, KIR_sub, behind, one), middle);
   const uint32_t a = key_at(j, m, kir_3(k, KIR_select, open, middle, zero));
   const uint32_t b = key_at(j, m, kir_3(k, KIR_select, open, kir_2(k, KIR_add, width, rest), zero));
-  const uint32_t a_first = kir_1(k, KIR_not, comes_before(j, b, a));
+  const uint32_t a_first = kir_1(k, KIR_not, sort_comes_before(j, b, a));
   next[0] = kir_3(k, KIR_select, kir_2(k, KIR_and, open, a_first), kir_2(k, KIR_add, middle, one), carried[0]);
   next[1] = kir_3(k, KIR_select, kir_2(k, KIR_and, open, kir_1(k, KIR_not, a_first)), middle, carried[1]);
   emit_loop_end(e, v, 2, next, found);
@@ -180,7 +109,7 @@ static void merge_elements(sort_job *j, const merge_piece *m, uint32_t a_start, 
   const uint32_t at_a = kir_3(k, KIR_select, more_a, carried[0], zero);
   const uint32_t at_b = kir_3(k, KIR_select, more_b, kir_2(k, KIR_add, width, carried[1]), zero);
   const uint32_t a = key_at(j, m, at_a), b = key_at(j, m, at_b);
-  const uint32_t not_b = kir_2(k, KIR_or, kir_1(k, KIR_not, more_b), kir_1(k, KIR_not, comes_before(j, b, a)));
+  const uint32_t not_b = kir_2(k, KIR_or, kir_1(k, KIR_not, more_b), kir_1(k, KIR_not, sort_comes_before(j, b, a)));
   const uint32_t take_a = kir_2(k, KIR_and, more_a, not_b);
   const uint32_t key = kir_3(k, KIR_select, take_a, a, b);
   const uint32_t position = emit_load(e, m->order, SNT_U32, pair_offset(j, m, kir_3(k, KIR_select, take_a, at_a, at_b)), 0, NULL);
@@ -194,7 +123,7 @@ static void merge_elements(sort_job *j, const merge_piece *m, uint32_t a_start, 
 }
 
 static snt_result build_merge(sort_job *j, const plan_condition *guard) {
-  SNT_TRY(begin(j, "merge"));
+  SNT_TRY(sort_begin(j, "merge"));
   emit *e = j->e;
   expr_pool *x = e->x;
   ir_expr groups;
@@ -285,13 +214,13 @@ static void put_positions(emit *e, void *user, ir_expr place) {
   const ir_expr from = expr_add(e->x, expr_mul(e->x, j->line, j->length), place);
   const uint32_t position = emit_load(e, emit_bind(e, j->order[0], KIR_READ), SNT_U32, from, 0, NULL);
   if (!position) return;
-  const map_access at = at_place(j, j->line, place);
+  const map_access at = sort_at(j, j->line, place);
   emit_store_node(e, j->node, &at, kir_cast(e->k, kir_t(SNT_I64, emit_value_type(e, position).lanes), position));
 }
 
 /* The buffer that the last pass wrote depends on how many there were. */
 static snt_result build_positions(sort_job *j, ir_expr odd) {
-  SNT_TRY(begin(j, "positions"));
+  SNT_TRY(sort_begin(j, "positions"));
   emit *e = j->e;
   expr_pool *x = e->x;
   ir_expr groups;
@@ -346,12 +275,12 @@ static ir_expr loop_with(sort_job *j, ir_expr lo, ir_expr hi, uint32_t count, co
 }
 
 static uint32_t flag_at(const sort_job *j, ir_expr place) {
-  const map_access at = at_place(j, j->line, place);
+  const map_access at = sort_at(j, j->line, place);
   return kir_cast(j->e->k, kir_t(SNT_U32, 1), emit_value(j->e, j->operand, &at));
 }
 
 static snt_result build_counts(sort_job *j, uint32_t counts) {
-  SNT_TRY(begin(j, "count"));
+  SNT_TRY(sort_begin(j, "count"));
   emit *e = j->e;
   ir_expr parts, groups;
   const ir_expr unit = begin_part(j, &parts, &groups);
@@ -366,7 +295,7 @@ static snt_result build_counts(sort_job *j, uint32_t counts) {
 }
 
 /* Those set of the line before this part, and of all of it. */
-static void count_before(sort_job *j, uint32_t counts, ir_expr unit, ir_expr parts, uint32_t *found) {
+static void count_set(sort_job *j, uint32_t counts, ir_expr unit, ir_expr parts, uint32_t *found) {
   emit *e = j->e;
   expr_pool *x = e->x;
   const uint32_t start[2] = {u32_const(j, 0), u32_const(j, 0)}, own = emit_expr(e, expr_mod(x, unit, parts)),
@@ -381,20 +310,20 @@ static void count_before(sort_job *j, uint32_t counts, ir_expr unit, ir_expr par
 }
 
 static snt_result build_parting(sort_job *j, uint32_t counts) {
-  SNT_TRY(begin(j, "part"));
+  SNT_TRY(sort_begin(j, "part"));
   emit *e = j->e;
   kir_kernel *k = e->k;
   ir_expr parts, groups;
   const ir_expr unit = begin_part(j, &parts, &groups);
   uint32_t found[2], set, ignored;
-  count_before(j, counts, unit, parts, found);
+  count_set(j, counts, unit, parts, found);
   const uint32_t rest = j->descending ? found[1] : kir_2(k, KIR_sub, emit_expr(e, j->length), found[1]); /* where the later kind begins */
   const ir_expr v = loop_with(j, j->lo, j->hi, 1, found, &set);
   const uint32_t flag = flag_at(j, v), own = emit_expr(e, v), clear = kir_2(k, KIR_sub, own, set);
   const uint32_t first = j->descending ? set : kir_2(k, KIR_add, rest, set),
                  second = j->descending ? kir_2(k, KIR_add, rest, clear) : clear;
   const uint32_t place = kir_3(k, KIR_select, kir_2(k, KIR_ne, flag, u32_const(j, 0)), first, second);
-  const map_access to = at_place(j, j->line, emit_var_for(e, "place", place, 0, j->length));
+  const map_access to = sort_at(j, j->line, emit_var_for(e, "place", place, 0, j->length));
   emit_store_node(e, j->node, &to, kir_cast(k, kir_t(SNT_I64, 1), own));
   const uint32_t next = kir_2(k, KIR_add, set, flag);
   emit_loop_end(e, v, 1, &next, &ignored);
@@ -409,23 +338,6 @@ static snt_result build_by_flags(sort_job *j) {
   return build_parting(j, counts);
 }
 
-/* How many of a line's first places are read: all, but where its readers are slices from the first on. */
-static ir_expr places_read(const sort_job *j) {
-  const ir_graph *g = j->c->graph;
-  const ir_uses *uses = j->c->uses;
-  ir_expr most = 0;
-  uint32_t count;
-  if (!uses || uses->is_output[j->node]) return j->length;
-  for (uint32_t u = uses->first[j->node]; u < uses->first[j->node + 1]; u++) {
-    const uint32_t user = uses->user[u];
-    if (ir_at(g, user)->op != IR_OP_slice || ir_attr_ints(g, user, IR_ATTR_starts, &count)[j->axis] != 0 ||
-        ir_attr_ints(g, user, IR_ATTR_steps, &count)[j->axis] != 1)
-      return j->length;
-    most = expr_max(g->pool, most, ir_at(g, user)->type.dims[j->axis]);
-  }
-  return expr_min(g->pool, most, j->length);
-}
-
 snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   const ir_graph *g = c->graph;
   expr_pool *x = g->pool;
@@ -437,13 +349,14 @@ snt_result schedule_sort_build(fusion_context *c, const fusion_group *group) {
   j.length = t->dims[j.axis];
   j.inner = schedule_product(x, t->rank - j.axis - 1, t->dims + j.axis + 1);
   j.lines = expr_mul(x, schedule_product(x, j.axis, t->dims), j.inner);
-  j.read = places_read(&j);
+  j.read = sort_places_read(c, j.node);
   const uint8_t dtype = ir_at(g, j.operand)->type.dtype;
   j.key = dtype == SNT_F16 || dtype == SNT_BF16 ? SNT_F32 : dtype;
   expr_bounds(x, j.length, &least, &most);
   j.whole = most <= WHOLE_LINE;
   if (schedule_sorts_flags(g, j.node)) return build_by_flags(&j);
   if (j.whole) return build_runs(&j);
+  if ((j.first = schedule_sort_first(c, j.node))) return sort_build_first(&j);
   const ir_expr elements = expr_mul(x, j.lines, j.length);
   for (int side = 0; side < 2; side++) {
     j.keys[side] = fusion_add_scratch(c, "keys", j.key, elements);
