@@ -1,6 +1,8 @@
 /* The C-like printer: legal kernel IR in, one kernel's source out. Templates are expanded from the dialect's cells; what differs
    between languages is there or in a helper text, never here. One statement an instruction, named after its id. */
 #include "codegen_common/ctext_private.h"
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 
 void ctext_fail(ctext *c, snt_result result, uint32_t id, const char *format, ...) {
@@ -427,10 +429,21 @@ static bool is_needed(const dialect *d, uint32_t number, const bool *wanted, con
   return found;
 }
 
+/* A number as what is added before a logarithm: it is meant as it is written. */
+static bool names_denormals(const kir_kernel *k) {
+  bool found = false;
+  for (uint32_t i = 1; i < k->insts.count && !found; i++) {
+    const kir_inst *in = kir_at(k, i);
+    found = in->op == KIR_const && in->type.base == SNT_F32 && in->imm.f != 0 && fabs(in->imm.f) < FLT_MIN;
+  }
+  return found;
+}
+
 /* May results below 2^-126 be 0? Those of f64 may not, and a device that is asked does not tell them from those of f32; nor what a root is taken of, since
-   1 / sqrt(2^-132) is 2^66. */
+   1 / sqrt(2^-132) is 2^66; nor a number that the kernel names. */
 static bool may_flush(const kir_kernel *k, const char *body) {
-  return (k->mode == SNT_NUMERICS_DEFAULT || k->mode == SNT_NUMERICS_FAST) && !strstr(body, "double") && !strstr(body, "sqrt(");
+  return (k->mode == SNT_NUMERICS_DEFAULT || k->mode == SNT_NUMERICS_FAST) && !strstr(body, "double") && !strstr(body, "sqrt(") &&
+         !names_denormals(k);
 }
 
 static void put_helpers(ctext *c, ir_text *out, const char *body) {

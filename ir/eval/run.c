@@ -130,11 +130,15 @@ static snt_result source_input(eval_ctx *ctx, uint32_t node, eval_view *out) {
 /* One element seen as the whole shape. */
 static snt_result one_element(eval_ctx *ctx, uint32_t node, int64_t bits, eval_view *out) {
   uint64_t element;
+  double value;
   eval_view shape, one = {.dtype = ir_at(ctx->g, node)->type.dtype};
+  memcpy(&value, &bits, sizeof value);
+  const float narrow = ir_dtypes[one.dtype].is_float ? (float)value : 0;
   SNT_TRY(eval_type_of(ctx, node, &shape));
-  SNT_TRY(eval_new(ctx, &one, false));
+  SNT_TRY(eval_new(ctx, &one, ctx->engine->bounds && has_denormals(ctx, one.dtype, &narrow, 1)));
   eval_element(ctx, one.dtype, bits, &element);
   memcpy(one.buffer->data, &element, eval_element_bytes(ctx, one.dtype));
+  if (one.buffer->bound) bound_denormals(&one);
   *out = eval_spread(&one, &shape);
   return SNT_OK;
 }
