@@ -127,7 +127,7 @@ for (
   my $got = `$variables $sinter run $model $device 2>&1`;
   ok($? >> 8 == ($code // 2) && $got =~ /$says/, "$variables: refused") or diag($? >> 8, $got);
 }
-$said = `env -u SNT_CACHE_DIR XDG_CACHE_HOME=$dir/month $sinter run $model --device interp 2>&1`;
+$said = `env -u SNT_CACHE_DIR XDG_CACHE_HOME=$dir/month $sinter run $model --device interp --quiet 2>&1`;
 is("$?$said", '0', 'a home that takes no cache is no reason to fail');
 
 # What is given and means nothing is wrong usage, and said by its name: command line, what is said.
