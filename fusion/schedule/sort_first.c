@@ -7,7 +7,7 @@ enum { MOST_FIRST = 64, MOST_COMPARED = 1 << 26, PIECE = 64 };
 
 static ir_expr rows_of(const sort_job *j, ir_expr part) { return expr_ceil_div(j->e->x, expr_sub(j->e->x, j->length, part), j->parts); }
 
-/* The first element of each part, `lo` rows at least and at most. */
+/* The first element of each part of `hi` elements. */
 static void find_first(emit *e, void *user, ir_expr part) {
   sort_job *j = user;
   expr_pool *x = e->x;
@@ -51,11 +51,11 @@ static ir_expr chosen_part(const sort_job *j, ir_expr number) {
   return emit_var_for(j->e, "part", emit_load(j->e, emit_bind(j->e, j->order[1], KIR_READ), SNT_U32, at, 0, NULL), 0, j->parts);
 }
 
-/* What an element of a chosen part, which begins at `lo`, is among those of all chosen parts. */
+/* What an element of the chosen part at hand is among those of all of them. */
 static void rank_chosen(emit *e, void *user, ir_expr row) {
   sort_job *j = user;
   expr_pool *x = e->x;
-  const ir_expr place = expr_add(x, j->hi, expr_mul(x, row, j->parts));
+  const ir_expr place = expr_add(x, j->part, expr_mul(x, row, j->parts));
   const uint32_t key = sort_value_at(j, place);
   const ranked r = {key, emit_any_expr(e, place), e->lanes, e->lane_var};
   const uint32_t start = kir_const_int(e->k, kir_t(SNT_U32, r.lanes), 0);
@@ -108,11 +108,11 @@ static snt_result build_chosen(sort_job *j) {
   const ir_expr rows = explicit ? 1 : j->rows, all = j->first * rows;
   const ir_expr unit = schedule_units(e, expr_mul(x, j->lines, all), j->rows * j->rows * j->first, &groups), row = expr_mod(x, unit, rows);
   j->line = expr_div(x, unit, all);
-  j->hi = chosen_part(j, expr_mod(x, expr_div(x, unit, rows), j->first));
+  j->part = chosen_part(j, expr_mod(x, expr_div(x, unit, rows), j->first));
   if (explicit) {
-    schedule_vector_loop(e, 0, rows_of(j, j->hi), schedule_lanes(j->c), 1, rank_chosen, j);
+    schedule_vector_loop(e, 0, rows_of(j, j->part), schedule_lanes(j->c), 1, rank_chosen, j);
   } else {
-    emit_if_below(e, row, rows_of(j, j->hi));
+    emit_if_below(e, row, rows_of(j, j->part));
     rank_chosen(e, j, row);
     emit_if_end(e);
   }

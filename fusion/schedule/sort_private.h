@@ -18,8 +18,9 @@ typedef struct sort_job {
   uint32_t keys[2], order[2]; /* plan buffers, written in turn */
   ir_expr line, lo, hi;       /* of the run at hand */
   ir_expr width, halvings;    /* variables that stand for scalars of the merge: elements a run, bisections */
-  int64_t first, parts,
-      rows;      /* of a selection: `read` as a number, parts of a line, elements of the longest; part p has p, p + parts, p + 2 parts .. */
+  /* of a selection: `read` as a number, parts of a line, elements of the longest part; part p has the elements p, p + parts, p + 2 parts .. */
+  int64_t first, parts, rows;
+  ir_expr part;  /* the chosen one at hand */
   bool of_parts; /* places are those of parts, which are kept by their numbers */
 } sort_job;
 
