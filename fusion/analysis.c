@@ -199,7 +199,8 @@ static bool renews_alone(const ir_graph *g, uint32_t node, uint32_t state) {
 bool fusion_row_of_scatter(const ir_graph *g, uint32_t node, ir_expr *row) {
   expr_pool *x = g->pool;
   const uint32_t state = ir_arg(g, node, 0), index = ir_arg(g, node, 1);
-  if (ir_at(g, state)->op != IR_OP_state || ir_at(g, index)->op != IR_OP_dim) return false;
+  if (ir_at(g, state)->op != IR_OP_state || ir_at(g, index)->op != IR_OP_dim || ir_dtypes[ir_at(g, index)->type.dtype].bits < 32)
+    return false;
   *row = ir_attr_ints(g, index, IR_ATTR_shape, NULL)[0];
   return renews_alone(g, node, state) && expr_proves_lt(x, expr_int(x, -1), *row) &&
          expr_proves_lt(x, *row, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)]);

@@ -85,12 +85,12 @@ bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_
 }
 
 /* ---- one operand ---- */
-static double at_ends(ir_op op, double v, bounded a) {
-  double lo = ir_op_eval(op, a.v - a.e, 0, 0), hi = ir_op_eval(op, a.v + a.e, 0, 0);
+double bound_at_ends(ir_op op, double v, bounded a, bounded b) {
+  const double lo = ir_op_eval(op, a.v - a.e, b.v - b.e, 0), hi = ir_op_eval(op, a.v + a.e, b.v + b.e, 0);
   if (isnan(lo) || isnan(hi) || isnan(v)) return isnan(lo) && isnan(hi) && isnan(v) ? 0 : INFINITY;
-  double below = lo == v ? 0 : fabs(lo - v), above = hi == v ? 0 : fabs(hi - v);
-  return fmax(below, above);
+  return fmax(lo == v ? 0 : fabs(lo - v), hi == v ? 0 : fabs(hi - v));
 }
+static double at_ends(ir_op op, double v, bounded a) { return bound_at_ends(op, v, a, (bounded){0, 0}); }
 
 static double unary_bound(ir_op op, double v, bounded a) {
   switch (op) {
@@ -155,13 +155,6 @@ static double angle_bound(bounded y, bounded x) {
   return fmin(turn, ((fabs(y.v) + y.e) * x.e + (fabs(x.v) + x.e) * y.e) / square);
 }
 
-static double choice_bound(ir_op op, double v, bounded a, bounded b) {
-  if (isnan(v)) return a.e == INFINITY || b.e == INFINITY ? INFINITY : 0;
-  double hi = ir_op_eval(op, a.v + a.e, b.v + b.e, 0), lo = ir_op_eval(op, a.v - a.e, b.v - b.e, 0);
-  if (isnan(hi) || isnan(lo)) return INFINITY;
-  return fmax(hi == v ? 0 : hi - v, lo == v ? 0 : v - lo);
-}
-
 static double binary_bound(ir_op op, double v, bounded a, bounded b) {
   switch (op) {
   case IR_OP_add:
@@ -172,7 +165,7 @@ static double binary_bound(ir_op op, double v, bounded a, bounded b) {
   case IR_OP_mod: return remainder_bound(op, a, b);
   case IR_OP_pow: return power_bound(v, a, b);
   case IR_OP_atan2: return angle_bound(a, b);
-  default: return choice_bound(op, v, a, b);
+  default: return bound_at_ends(op, v, a, b);
   }
 }
 

@@ -115,7 +115,8 @@ bound_type bound_type_of(const eval_ctx *, int32_t dtype);
 double bound_ulp(const bound_type *, double v);
 static inline bool bound_over(bounded x) { return isinf(x.v) && x.e > 0 && !isinf(x.e); }
 bounded bound_store(const bound_type *, bounded exact, double ulps,
-                    bool rounds_right); /* adds the operator's own error and the type's range */
+                    bool rounds_right);                      /* adds the operator's own error and the type's range */
+double bound_at_ends(ir_op, double v, bounded a, bounded b); /* of a monotone operator whose value is v */
 bounded bound_float(ir_op, const bound_type *, const bounded *operands);
 bounded_int bound_compare(ir_op, const bounded *operands);
 bounded_int bound_int(ir_op, int32_t dtype, const bounded_int *operands);
