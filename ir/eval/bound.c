@@ -158,7 +158,7 @@ static double angle_bound(bounded y, bounded x) {
 static double binary_bound(ir_op op, double v, bounded a, bounded b) {
   switch (op) {
   case IR_OP_add:
-  case IR_OP_sub: return a.e + b.e;
+  case IR_OP_sub: return isinf(v) ? 0 : a.e + b.e; /* what is infinite stays so beside any number */
   case IR_OP_mul: return product_bound(a, b);
   case IR_OP_div: return quotient_bound(a, b);
   case IR_OP_rem:

@@ -292,6 +292,23 @@ static void test_overflow_between(void) {
   ir_arena_free(&s.arena);
 }
 
+/* A mask of -infinity is no reason to know nothing of what is left of the row. */
+static void test_infinite_mask(void) {
+  static const char text[] =
+      "graph @g(%x: f32[4], %c: bool[4]) {\n%e: f32[4] = exp %x\n%s: f32[4] = select %c, %e, -inf\n%y = softmax %s, axis=0\n"
+      "return y=%y\n}\n";
+  static const float x[4] = {0.1f, 0.2f, 0.3f, 0.4f};
+  static const uint8_t c[4] = {1, 0, 1, 1};
+  scene s;
+  if (!read_graph(&s, text)) return;
+  ir_eval_info info = {.inputs = (const void *[]){x, c}};
+  ir_eval_tensor y;
+  ir_eval_reference(&s.graph, &info, &s.arena, &y, NULL);
+  tap_ok(y.value && y.bound && y.value[1] == 0 && y.bound[0] < 1e-5 && y.bound[3] < 1e-5,
+         "a softmax beside a mask of -infinity has a bound");
+  ir_arena_free(&s.arena);
+}
+
 static uint32_t depth_of_three(void *user, uint32_t node, uint64_t length) {
   (void)node, (void)length;
   ++*(int *)user;
@@ -372,6 +389,7 @@ int main(void) {
   test_random_graphs();
   test_either();
   test_overflow_between();
+  test_infinite_mask();
   test_depth();
   test_memory(true);
   test_memory(false);
