@@ -285,6 +285,54 @@ static bool rule_generated(grower *g) {
   return grow_settle(g, grow_line(g, &as, "add %%i%u, 1", n)) != NULL;
 }
 
+/* An extent times so much that a narrow type has gaps or wraps there, as a number of that type beside a value. */
+static bool rule_number(grower *g) {
+  static const uint8_t types[] = {SNT_BF16, SNT_U8, SNT_F16, SNT_I8, SNT_I16};
+  const grow_value *v = grow_pick(g, grow_has_axis);
+  const uint8_t type = types[grow_choose(g, sizeof types)];
+  if (!v || v->dtype != SNT_F32) return false;
+  grow_value as = *v;
+  const uint32_t n = g->lines++ % 1000;
+  grow_text(g, "  %%d%u: %s = dim shape=[101*(%s)+1]\n", n, ir_dtypes[type].name, as.dims[0].text);
+  grow_text(g, "  %%e%u = cast %%d%u, dtype=f32\n", n, n);
+  as.high += 65536, as.low -= 65536;
+  return grow_settle(g, grow_line(g, &as, "add %%e%u, %s", n, as.name)) != NULL;
+}
+
+/* A row by an extent that went through a type which may not hold it. */
+static bool rule_row(grower *g) {
+  static const uint8_t types[] = {SNT_BOOL, SNT_I8, SNT_I64, SNT_BF16};
+  grow_value *v = grow_pick(g, grow_has_axis);
+  const uint8_t type = types[grow_choose(g, sizeof types)];
+  if (!v) return false;
+  grow_value as = *v;
+  const uint32_t n = g->lines++ % 1000, axis = grow_choose(g, as.rank);
+  grow_text(g, "  %%d%u: i64 = dim shape=[(%s)-1]\n  %%e%u = cast %%d%u, dtype=%s\n", n, as.dims[axis].text, n, n, ir_dtypes[type].name);
+  grow_text(g, "  %%f%u = cast %%e%u, dtype=i64\n", n, n);
+  memmove(&as.dims[axis], &as.dims[axis + 1], (--as.rank - axis) * sizeof as.dims[0]);
+  return grow_line(g, &as, "gather %s, %%f%u, axis=%u", as.name, n, axis) != NULL;
+}
+
+/* Whole numbers at the ends of their type, here and there literals that nothing else reaches. */
+static bool rule_ends(grower *g) {
+  grow_value *v = grow_pick(g, grow_has_axis);
+  if (!v || !is_whole_type(v) || !grow_is_literal(&v->dims[v->rank - 1]) || v->dims[v->rank - 1].value > 17) return false;
+  grow_value as = *v;
+  const ir_dtype_info *type = &ir_dtypes[as.dtype];
+  const uint32_t n = g->lines++ % 1000, extent = (uint32_t)as.dims[as.rank - 1].value;
+  const unsigned long long top = ~0ull >> (64 - type->bits + type->is_signed);
+  char shape[GROW_RANK * GROW_WORD + 8];
+  grow_shape(shape, sizeof shape, as.dims, as.rank);
+  for (uint32_t k = 0; k < 2; k++) { /* what stays of it; what is turned over */
+    grow_text(g, "  %%%c%u: %s[%u] = const [", "tu"[k], n, type -> name, extent);
+    for (uint32_t i = 0; i < extent; i++) grow_text(g, "%s%llu", i ? ", " : "", grow_choose(g, 2) ? top - grow_choose(g, 3) : 0);
+    grow_text(g, "]\n  %%%c%u = broadcast %%%c%u, shape=%s\n", "pq"[k], n, "tu"[k], n, shape);
+  }
+  grow_text(g, "  %%w%u = and %s, %%p%u\n", n, as.name, n);
+  as.low = -type_size(as.dtype), as.high = type_size(as.dtype);
+  return grow_line(g, &as, "xor %%w%u, %%q%u", n, n) != NULL;
+}
+
 /* The next of a second carried value: pointwise from both, or behind something of the whole of the first's next, so that another kernel makes it. */
 static void put_second(grower *g, uint32_t kind, uint32_t n, uint32_t rank, const char *shape) {
   static const int32_t all[GROW_RANK] = {0, 1, 2, 3, 4};
@@ -334,6 +382,7 @@ static bool rule_repeat(grower *g) {
   return low && grow_confine(g, low, -50, 50);
 }
 
-const grow_rule grow_pointwise[] = {rule_binary, rule_unary,   rule_far,     rule_literal, rule_binary,    rule_unary, rule_select,
-                                    rule_cast,   rule_careful, rule_compare, rule_storage, rule_generated, rule_repeat};
+const grow_rule grow_pointwise[] = {rule_binary, rule_unary,  rule_far,     rule_literal, rule_binary,  rule_unary,
+                                    rule_select, rule_cast,   rule_careful, rule_compare, rule_storage, rule_generated,
+                                    rule_repeat, rule_number, rule_row,     rule_ends};
 const uint32_t grow_pointwise_count = sizeof grow_pointwise / sizeof *grow_pointwise;

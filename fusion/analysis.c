@@ -81,9 +81,8 @@ bool fusion_is_table(const ir_graph *g, uint32_t node, uint32_t operand) {
 
 bool fusion_is_stored(const fusion_context *c, uint32_t node) {
   const ir_node *n = ir_at(c->graph, node);
-  double splat;
   if (n->op == IR_OP_input || n->op == IR_OP_state) return true;
-  if (n->op == IR_OP_const) return !ir_is_scalar_const(c->graph, node, &splat);
+  if (n->op == IR_OP_const) return !ir_is_literal(c->graph, node);
   if (!c->group_of[node]) return false;
   const fusion_group *group = &c->groups.at[c->group_of[node] - 1];
   for (uint32_t i = 0; i < group->output_count; i++)
@@ -127,8 +126,7 @@ static bool is_read(const load_walk *w, uint32_t node) {
   if (w->c->group_of[node] && !w->group) return fusion_is_stored(w->c, node);
   if (w->c->group_of[node] && !fusion_group_has(w->group, node)) return true;
   const ir_op op = (ir_op)ir_at(w->c->graph, node)->op;
-  double splat;
-  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(w->c->graph, node, &splat));
+  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_literal(w->c->graph, node));
 }
 
 static bool listed(const ir_expr *list, uint32_t count, int64_t label, uint32_t *where) {
@@ -199,7 +197,8 @@ static bool renews_alone(const ir_graph *g, uint32_t node, uint32_t state) {
 bool fusion_row_of_scatter(const ir_graph *g, uint32_t node, ir_expr *row) {
   expr_pool *x = g->pool;
   const uint32_t state = ir_arg(g, node, 0), index = ir_arg(g, node, 1);
-  if (ir_at(g, state)->op != IR_OP_state || ir_at(g, index)->op != IR_OP_dim) return false;
+  if (ir_at(g, state)->op != IR_OP_state || ir_at(g, index)->op != IR_OP_dim || ir_dtypes[ir_at(g, index)->type.dtype].bits < 32)
+    return false;
   *row = ir_attr_ints(g, index, IR_ATTR_shape, NULL)[0];
   return renews_alone(g, node, state) && expr_proves_lt(x, expr_int(x, -1), *row) &&
          expr_proves_lt(x, *row, ir_at(g, node)->type.dims[ir_attr_int(g, node, IR_ATTR_axis, 0)]);

@@ -1,6 +1,7 @@
 /* Canonical form: constants folded, equal nodes shared, identities dropped, constants that do not vary along an axis made small, dead code gone.
    In: any graph of primitives. Out: the same values, bit for bit. Order of the rules: the list at the end. */
 #include "fusion/rebuild.h"
+#include <math.h>
 
 static double splat_value(const rebuild *r, uint32_t made, bool *found) {
   double value = 0;
@@ -8,14 +9,16 @@ static double splat_value(const rebuild *r, uint32_t made, bool *found) {
   return value;
 }
 
-/* x * 1, x / 1, x - 0: exact for every x. */
+/* x * 1, x / 1, x - 0: exact for every x; x - -0 is not, -0 would be 0. */
 static uint32_t drop_identity(rebuild *r) {
   const ir_node *n = ir_at(r->from, r->node);
   bool found;
   const double neutral = n->op == IR_OP_sub ? 0 : 1;
-  for (uint32_t side = n->op == IR_OP_mul ? 0 : 1; side < 2; side++)
-    if (splat_value(r, r->args[side], &found) == neutral && found && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type))
+  for (uint32_t side = n->op == IR_OP_mul ? 0 : 1; side < 2; side++) {
+    const double value = splat_value(r, r->args[side], &found);
+    if (found && value == neutral && !signbit(value) && ir_same_shape(&ir_at(r->to, r->args[1 - side])->type, &n->type))
       return r->args[1 - side];
+  }
   return 0;
 }
 
@@ -60,7 +63,12 @@ static uint32_t gather_is_slice(rebuild *r) {
   const ir_expr *dims = ir_at(r->to, index)->type.dims;
   for (uint32_t i = 0; i < ir_at(r->to, index)->type.rank; i++)
     if (dims[i] != 1) return 0;
-  while (ir_at(r->to, index)->op == IR_OP_reshape || ir_at(r->to, index)->op == IR_OP_cast) index = ir_arg(r->to, index, 0);
+  for (;; index = ir_arg(r->to, index, 0)) {
+    const ir_node *in = ir_at(r->to, index);
+    const ir_dtype_info *type = &ir_dtypes[in->type.dtype];
+    if (in->op != IR_OP_const && (type->bits < 32 || type->is_float)) return 0; /* it may not hold the number */
+    if (in->op != IR_OP_reshape && in->op != IR_OP_cast) break;
+  }
   double value;
   ir_expr at;
   if (ir_at(r->to, index)->op == IR_OP_dim) at = ir_attr_ints(r->to, index, IR_ATTR_shape, NULL)[0];

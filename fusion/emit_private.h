@@ -30,6 +30,7 @@ uint32_t emit_custom(emit *, uint32_t node, const map_access *);                
 uint32_t emit_recall(const emit *, uint32_t node, const map_access *);          /* 0: not remembered */
 uint32_t emit_register_loop(emit *, uint32_t node, const map_access *);         /* a loop or one of its picks: emit/repeat.c */
 uint32_t emit_round_node(emit *, const ir_node *, uint32_t value);
+uint32_t emit_dim(emit *, const ir_node *, ir_expr number);       /* of the node's type */
 uint32_t emit_signed_index(emit *, uint32_t index);               /* i32, saturated */
 uint32_t emit_near_index(emit *, uint32_t index, ir_expr extent); /* the nearest inside, of an index of any type */
 ir_expr emit_index_var(emit *, uint32_t clamped, ir_expr extent); /* one such number as a coordinate */

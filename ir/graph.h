@@ -201,6 +201,7 @@ double ir_attr_scalar(const ir_graph *, uint32_t node, ir_attr_key); /* SCALAR a
 bool ir_attr_flag(const ir_graph *, uint32_t node, ir_attr_key);
 ir_expr ir_tensor_elements(expr_pool *, const ir_tensor *);
 bool ir_same_shape(const ir_tensor *, const ir_tensor *);
+bool ir_is_literal(const ir_graph *, uint32_t node); /* one number for every element: kernels have it written in them */
 bool ir_is_scalar_const(const ir_graph *, uint32_t node,
                         double *value); /* a splat const of any shape; false if no double holds it exactly */
 uint32_t ir_random_word(uint64_t key,

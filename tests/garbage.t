@@ -45,6 +45,13 @@ is($exit, 0, 'a good model runs');
   my $ramp = model("graph \@g(%x: f32[4]) {\n  %i: f32[4] = iota axis=0\n  %n = mul %x, 0.0\n  %a = add %i, %n\n  %b = lt %a, 2.0\n  return y=%a, z=%b\n}\n");
   my (undef, $shown) = says("$sinter run $ramp --device host");
   is($shown, "y f32[4]: least 0, mean 1.5, largest 3; 0 1 2 3\nz bool[4]: least 0, mean 0.5, largest 1; 1 1 0 0\n", 'a run shows its outputs');
+  my $ends = model("graph \@g(%x: f32[2]) {\n  %i: u64[2] = iota axis=0\n  %t = sub 18446744073709551615, %i\n  %l: i64[2] = iota axis=0\n  %j = sub %l, 1234567\n"
+      . "  %z = mul %x, 0.0\n  %n = div %z, %z\n  %k: f32[2] = cast %i\n  %s = sub %k, 0.5\n  %o = div %s, 0.0\n  %e = slice %x, starts=[0], sizes=[0]\n"
+      . "  return t=%t, j=%j, n=%n, o=%o, e=%e\n}\n");
+  (undef, $shown) = says("$sinter run $ends --device host");
+  is($shown, "t u64[2]: least 18446744073709551614, mean 1.84467e+19, largest 18446744073709551615; 18446744073709551615 18446744073709551614\n"
+      . "j i64[2]: least -1234567, mean -1.23457e+06, largest -1234566; -1234567 -1234566\nn f32[2]: 2 NaN; nan nan\n"
+      . "o f32[2]: least -inf, mean nan, largest inf; -inf inf\ne f32[0]\n", 'whole numbers are shown whole, a NaN without a sign');
   (undef, $shown) = says("$sinter run $ramp --device host $_"), is($shown, '', "not with $_") for '--quiet', "--output y=$dir/y.npy";
 }
 

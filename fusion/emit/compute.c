@@ -171,20 +171,25 @@ static uint32_t compute_concat(emit *e, uint32_t node, const map_access *access)
   return value ? value : constant(e, n->type.dtype, 0); /* no segment: outside, where a pad around it gives its own value */
 }
 
-static uint32_t compute_iota(emit *e, uint32_t node, const map_access *access) {
-  const ir_node *n = ir_at(e->g, node);
-  const uint32_t index = emit_any_expr(e, access->at[ir_attr_int(e->g, node, IR_ATTR_axis, 0)]);
-  const kir_type type = emit_compute_type(e, n->type.dtype, emit_value_type(e, index).lanes);
-  return type.base == SNT_U32 ? index : kir_cast(e->k, type, index);
+/* A whole number from 0 to `most` in the type of a node that is nothing but it: rounded in every mode, where the type has gaps. */
+static uint32_t number_of(emit *e, const ir_node *n, uint32_t number, ir_expr most) {
+  const kir_type type = emit_compute_type(e, n->type.dtype, emit_value_type(e, number).lanes), own = kir_t(n->type.dtype, type.lanes);
+  const bool exact = !ir_dtypes[type.base].is_float ||
+                     expr_proves_le(e->x, most, expr_int(e->x, INT64_C(2) << ir_dtypes[own.base].mantissa));
+  const uint32_t value = kir_cast(e->k, type, number);
+  return exact || kir_same(own, type) ? value : kir_cast(e->k, type, kir_cast(e->k, own, value));
 }
 
-static uint32_t compute_dim(emit *e, uint32_t node) {
-  uint32_t count;
-  const ir_expr *dims = ir_attr_ints(e->g, node, IR_ATTR_shape, &count);
-  uint32_t value = emit_expr(e, dims[0]);
-  if (!expr_proves_le(e->x, 0, dims[0])) value = kir_bitcast(e->k, kir_t(SNT_I32, 1), value); /* a plan's numbers wrap */
-  const kir_type type = emit_compute_type(e, ir_at(e->g, node)->type.dtype, 1);
-  return kir_same(emit_value_type(e, value), type) ? value : kir_cast(e->k, type, value);
+static uint32_t compute_iota(emit *e, uint32_t node, const map_access *access) {
+  const ir_node *n = ir_at(e->g, node);
+  const ir_expr axis = ir_attr_int(e->g, node, IR_ATTR_axis, 0);
+  return number_of(e, n, emit_any_expr(e, access->at[axis]), n->type.dims[axis]);
+}
+
+uint32_t emit_dim(emit *e, const ir_node *n, ir_expr number) {
+  uint32_t value = emit_expr(e, number);
+  if (!expr_proves_le(e->x, 0, number)) value = kir_bitcast(e->k, kir_t(SNT_I32, 1), value); /* a plan's numbers wrap */
+  return number_of(e, n, value, number);
 }
 
 /* An index as i32; one that is wider lies as far outside as it can. A cast of its own: the index may be one, which wraps. */
@@ -340,7 +345,7 @@ uint32_t emit_compute(emit *e, uint32_t node, const map_access *access) {
   switch (n->op) {
   case IR_OP_const: return compute_const(e, node);
   case IR_OP_iota: return compute_iota(e, node, access);
-  case IR_OP_dim: return compute_dim(e, node);
+  case IR_OP_dim: return emit_dim(e, n, ir_attr_ints(e->g, node, IR_ATTR_shape, NULL)[0]);
   case IR_OP_concat: return compute_concat(e, node, access);
   case IR_OP_gather: return compute_gather(e, node, access);
   case IR_OP_custom: return emit_custom(e, node, access);

@@ -43,10 +43,7 @@ static uint32_t put_number(emit *e, const register_loop *r, uint32_t node, ir_ex
   }
   const uint32_t variable = emit_var_number(e->x, r->body->variable);
   const ir_expr value = expr_substitute(e->x, ir_attr_ints(g, node, IR_ATTR_shape, NULL)[0], 1, &variable, &trip);
-  const uint32_t made = emit_expr(e, value);
-  if (type.base == SNT_U32) return made;
-  const uint32_t whole = kir_bitcast(e->k, kir_t(SNT_I32, 1), made); /* counts are proven to fit */
-  return type.base == SNT_I32 ? whole : kir_cast(e->k, type, whole);
+  return emit_dim(e, n, value); /* counts are proven to fit */
 }
 
 static uint32_t put_element(emit *e, const register_loop *r, uint32_t node) {

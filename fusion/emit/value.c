@@ -51,8 +51,7 @@ static bool is_read(const emit *e, uint32_t node) {
     return input || !fusion_group_has(e->group, node);
   }
   const ir_op op = (ir_op)ir_at(e->g, node)->op;
-  double splat;
-  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_scalar_const(e->g, node, &splat));
+  return op == IR_OP_input || op == IR_OP_state || (op == IR_OP_const && !ir_is_literal(e->g, node));
 }
 
 /* An element of a constant at a literal place is a literal. */

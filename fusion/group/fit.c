@@ -18,10 +18,9 @@ static bool is_read(const grouping *s, uint32_t node) { return s->storage[node] 
 /* The buffers below: each once; scalar constants are none. */
 static void add_bases(base_list *l, uint32_t node, uint32_t depth) {
   const ir_graph *g = l->s->c->graph;
-  double splat;
   if (depth && is_read(l->s, node)) {
     const ir_op op = (ir_op)ir_at(g, node)->op;
-    if (!l->s->storage[node] && (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, node, &splat)))) return;
+    if (!l->s->storage[node] && (op == IR_OP_iota || op == IR_OP_dim || ir_is_literal(g, node))) return;
     for (uint32_t i = 0; i < l->count; i++)
       if (l->at[i] == node) return;
     if (l->count < MOST_BASES) l->at[l->count++] = node;

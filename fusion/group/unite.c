@@ -103,14 +103,12 @@ static void add_reads(grouping *s, port_lists *p, uint32_t node, uint32_t depth)
   for (uint32_t i = fusion_sets_row(g, node, &row); i < n->arity; i++) {
     const uint32_t operand = ir_arg(g, node, i);
     const ir_op op = (ir_op)ir_at(g, operand)->op;
-    double splat;
     if (inside(s, p, operand)) continue;
     if (!s->group_of[operand] && fusion_is_view(g, operand)) {
       if (depth < 64) add_reads(s, p, operand, depth + 1);
       continue;
     }
-    if (!s->group_of[operand] && (op == IR_OP_iota || op == IR_OP_dim || (op == IR_OP_const && ir_is_scalar_const(g, operand, &splat))))
-      continue;
+    if (!s->group_of[operand] && (op == IR_OP_iota || op == IR_OP_dim || ir_is_literal(g, operand))) continue;
     if (s->tried[operand] == p->listed) continue;
     s->tried[operand] = p->listed;
     if (s->reads.count == p->most || !IR_PUSH(s->c->arena, &s->reads, operand)) p->overflow = true;

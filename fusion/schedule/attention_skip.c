@@ -44,7 +44,7 @@ static bool span_of(const corners *c, uint32_t node, const map_access *at, span 
   span a, b;
   double value;
   uint32_t count;
-  if (depth > 24) return false;
+  if (depth > 24 || ir_dtypes[n->type.dtype].bits < 32) return false; /* whole numbers that a type holds as they are */
   if (ir_is_scalar_const(g, node, &value)) {
     if (value != floor(value) || fabs(value) > 1e9) return false;
     out->lo = out->hi = expr_int(x, (int64_t)value);

@@ -496,7 +496,7 @@ static uint32_t vectors_at_once(const row_job *j, ir_expr inner, uint32_t lanes)
 /* Is the value the same for all places but those along the first axis? */
 static bool varies_along_first(const ir_graph *g, uint32_t node, uint32_t depth) {
   const ir_node *n = ir_at(g, node);
-  if (n->type.rank == 0 || ir_is_scalar_const(g, node, NULL)) return true;
+  if (n->type.rank == 0 || ir_is_literal(g, node)) return true;
   if (n->op == IR_OP_iota) return ir_attr_int(g, node, IR_ATTR_axis, 0) == 0;
   if (n->op == IR_OP_broadcast) return ir_at(g, ir_arg(g, node, 0))->type.rank == 0;
   if (!(ir_ops[n->op].flags & IR_POINTWISE) || !depth) return false;

@@ -20,6 +20,7 @@ bound_type bound_type_of(const eval_ctx *ctx, int32_t dtype) {
   type.flushes = dtype == SNT_F32 && !ctx->info->keeps_denormals;
   type.slack = ctx->info->fast ? IR_FAST_SLACK : 1;
   type.narrow = ir_dtypes[dtype].bits < 32;
+  type.joins = !type.narrow && !ctx->info->direct;
   return type;
 }
 
@@ -72,9 +73,8 @@ static bounded overflow(const bound_type *type, bounded x) {
 }
 
 bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_right) {
-  if (isnan(x.v) || isinf(x.e)) return (bounded){x.v, isinf(x.e) || isnan(x.e) ? INFINITY : 0};
-  if (isnan(x.e)) return (bounded){x.v, INFINITY};
-  if (isinf(x.v)) return (bounded){x.v, saturates(type) ? INFINITY : x.e > 0 ? INFINITY : 0};
+  if (!isfinite(x.e)) return (bounded){x.v, INFINITY};
+  if (!isfinite(x.v)) return (bounded){x.v, isinf(x.v) && (saturates(type) || x.e > 0) ? INFINITY : 0};
   bool exact = ulps == 0 || (rounds_right && x.e == 0 && representable(type, x.v));
   if (!exact) {
     if (type->dtype == SNT_F64) ulps += 1.5;                        /* the reference's own */
@@ -85,12 +85,12 @@ bounded bound_store(const bound_type *type, bounded x, double ulps, bool rounds_
 }
 
 /* ---- one operand ---- */
-static double at_ends(ir_op op, double v, bounded a) {
-  double lo = ir_op_eval(op, a.v - a.e, 0, 0), hi = ir_op_eval(op, a.v + a.e, 0, 0);
+double bound_at_ends(ir_op op, double v, bounded a, bounded b) {
+  const double lo = ir_op_eval(op, a.v - a.e, b.v - b.e, 0), hi = ir_op_eval(op, a.v + a.e, b.v + b.e, 0);
   if (isnan(lo) || isnan(hi) || isnan(v)) return isnan(lo) && isnan(hi) && isnan(v) ? 0 : INFINITY;
-  double below = lo == v ? 0 : fabs(lo - v), above = hi == v ? 0 : fabs(hi - v);
-  return fmax(below, above);
+  return fmax(lo == v ? 0 : fabs(lo - v), hi == v ? 0 : fabs(hi - v));
 }
+static double at_ends(ir_op op, double v, bounded a) { return bound_at_ends(op, v, a, (bounded){0, 0}); }
 
 static double unary_bound(ir_op op, double v, bounded a) {
   switch (op) {
@@ -112,19 +112,18 @@ static double unary_bound(ir_op op, double v, bounded a) {
   }
 }
 
-/* ---- two operands ---- */
+/* ---- two operands, one of them at least with a bound ---- */
 static double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; } /* 0 * inf = 0 in bounds */
 
 static double product_bound(bounded a, bounded b) { return times(fabs(a.v), b.e) + times(fabs(b.v), a.e) + times(a.e, b.e); }
 
 static double quotient_bound(bounded a, bounded b) {
-  if (fabs(b.v) <= b.e) return b.e == 0 && a.e == 0 ? 0 : INFINITY;
+  if (fabs(b.v) <= b.e) return INFINITY;
   return (a.e + times(fabs(a.v / b.v), b.e)) / (fabs(b.v) - b.e);
 }
 
 /* a - b * (whole part of a / b): continuous but for the whole part. */
 static double remainder_bound(ir_op op, bounded a, bounded b) {
-  if (a.e == 0 && b.e == 0) return 0;
   double q = a.v / b.v, spread = quotient_bound(a, b);
   if (!(spread < 0x1p52) || !(fabs(q) < 0x1p52)) return INFINITY;
   double first = op == IR_OP_rem ? trunc(q - spread) : floor(q - spread), last = op == IR_OP_rem ? trunc(q + spread) : floor(q + spread);
@@ -137,7 +136,6 @@ static double corner(double a, double b, double v, double worst) {
 }
 
 static double power_bound(double v, bounded a, bounded b) {
-  if (a.e == 0 && b.e == 0) return 0;
   if (isnan(v)) return INFINITY;
   double worst = 0;
   if (a.v - a.e <= 0) {
@@ -150,7 +148,6 @@ static double power_bound(double v, bounded a, bounded b) {
 }
 
 static double angle_bound(bounded y, bounded x) {
-  if (y.e == 0 && x.e == 0) return 0;
   const double turn = 6.2831853071795864769;
   double near_x = fmax(0, fabs(x.v) - x.e), near_y = fmax(0, fabs(y.v) - y.e), square = near_x * near_x + near_y * near_y;
   bool cut = x.v - x.e <= 0 && fabs(y.v) <= y.e;
@@ -158,32 +155,32 @@ static double angle_bound(bounded y, bounded x) {
   return fmin(turn, ((fabs(y.v) + y.e) * x.e + (fabs(x.v) + x.e) * y.e) / square);
 }
 
-static double choice_bound(ir_op op, double v, bounded a, bounded b) {
-  if (isnan(v)) return a.e == INFINITY || b.e == INFINITY ? INFINITY : 0;
-  double hi = ir_op_eval(op, a.v + a.e, b.v + b.e, 0), lo = ir_op_eval(op, a.v - a.e, b.v - b.e, 0);
-  if (isnan(hi) || isnan(lo)) return INFINITY;
-  return fmax(hi == v ? 0 : hi - v, lo == v ? 0 : v - lo);
-}
-
 static double binary_bound(ir_op op, double v, bounded a, bounded b) {
   switch (op) {
   case IR_OP_add:
-  case IR_OP_sub: return a.e + b.e;
+  case IR_OP_sub: return isinf(v) ? 0 : a.e + b.e; /* what is infinite stays so beside any number */
   case IR_OP_mul: return product_bound(a, b);
   case IR_OP_div: return quotient_bound(a, b);
   case IR_OP_rem:
   case IR_OP_mod: return remainder_bound(op, a, b);
   case IR_OP_pow: return power_bound(v, a, b);
   case IR_OP_atan2: return angle_bound(a, b);
-  default: return choice_bound(op, v, a, b);
+  default: return bound_at_ends(op, v, a, b);
   }
 }
 
-bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
+/* A product that overflowed meets a term that goes the other way: 3e38 * 2 - infinity is NaN in two operations, -infinity in one. */
+bounded bound_float(ir_op op, const bound_type *type, const bounded *operands) {
   uint32_t arity = ir_ops[op].arity;
-  bounded out = {ir_op_eval(op, in[0].v, arity > 1 ? in[1].v : 0, arity > 2 ? in[2].v : 0), 0};
-  bool unknown = false, exact = true;
-  for (uint32_t i = 0; i < arity; i++) unknown |= isinf(in[i].e) != 0, exact &= in[i].e == 0;
+  bounded in[3] = {{0, 0}, {0, 0}, {0, 0}};
+  bool unknown = false, exact = true, over = false;
+  for (uint32_t i = 0; i < arity; i++) {
+    in[i] = operands[i];
+    if (bound_over(in[i])) in[i].e = 0, over = true;
+    unknown |= isinf(in[i].e) != 0, exact &= in[i].e == 0;
+  }
+  bounded out = {ir_op_eval(op, in[0].v, in[1].v, in[2].v), 0};
+  if (op == IR_OP_add || op == IR_OP_sub) unknown |= over && in[0].v * (op == IR_OP_sub ? -in[1].v : in[1].v) < 0;
   double ulps = (double)ir_ops[op].max_ulp;
   if (ulps > 0.5) ulps *= type->slack;
   if (unknown) out.e = INFINITY;
@@ -194,5 +191,7 @@ bounded bound_float(ir_op op, const bound_type *type, const bounded *in) {
     const double product = in[0].v * in[1].v; /* of f64 it is rounded itself */
     if (ir_fma(in[0].v, in[1].v, -product) == 0 && representable(type, product)) out.e = 0;
   }
-  return bound_store(type, out, ulps, ulps == 0.5);
+  out = bound_store(type, out, ulps, ulps == 0.5);
+  if (op == IR_OP_mul && type->joins && isinf(out.v) && out.e == 0 && isfinite(in[0].v + in[1].v)) out.e = 1;
+  return out;
 }

@@ -40,10 +40,9 @@ bounded_int bound_compare(ir_op op, const bounded *in) {
   bounded_int out = {(int64_t)ir_op_eval(op, in[0].v, in[1].v, 0), 0};
   double slack = in[0].e + in[1].e;
   if (slack == 0) return out;
-  if (isinf(slack) || isnan(slack)) return either(out.v);
-  if (isnan(in[0].v) || isnan(in[1].v) || op == IR_OP_isnan || op == IR_OP_isinf) return out;
-  double gap = in[0].v == in[1].v ? 0 : fabs(in[0].v - in[1].v);
-  return gap <= slack ? either(out.v) : out;
+  if (!isfinite(slack)) return either(out.v);
+  if (isnan(in[0].v) || isnan(in[1].v) || isinf(in[0].v) || op == IR_OP_isnan || op == IR_OP_isinf) return out;
+  return fabs(in[0].v - in[1].v) <= slack ? either(out.v) : out;
 }
 
 /* Truth values: whether the result differs for any way the undecided operands may fall. */

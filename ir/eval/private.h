@@ -4,6 +4,7 @@
 #ifndef IR_EVAL_PRIVATE_H
 #define IR_EVAL_PRIVATE_H
 #include "ir/eval.h"
+#include <math.h>
 
 typedef struct eval_buffer {
   void *data;
@@ -99,7 +100,7 @@ int64_t eval_row(int32_t dtype, int64_t i, uint64_t extent);
 
 /* ---- values with bounds; ir/eval/bound.c ---- */
 typedef struct bounded {
-  double v, e;
+  double v, e; /* of an infinite v, an e between: it is a product that overflowed, which one operation with a sum does not (bound_over) */
 } bounded;
 typedef struct bounded_int {
   int64_t v;
@@ -108,12 +109,14 @@ typedef struct bounded_int {
 typedef struct bound_type {
   int32_t dtype;
   double unit, tiny, top, slack;
-  bool flushes, narrow;
-} bound_type; /* unit: ulp of 1; tiny: least normal; slack: of functions */
+  bool flushes, narrow, joins;
+} bound_type; /* unit: ulp of 1; tiny: least normal; slack: of functions; joins: a product and a sum may be one operation */
 bound_type bound_type_of(const eval_ctx *, int32_t dtype);
 double bound_ulp(const bound_type *, double v);
+static inline bool bound_over(bounded x) { return isinf(x.v) && x.e > 0 && !isinf(x.e); }
 bounded bound_store(const bound_type *, bounded exact, double ulps,
-                    bool rounds_right); /* adds the operator's own error and the type's range */
+                    bool rounds_right);                      /* adds the operator's own error and the type's range */
+double bound_at_ends(ir_op, double v, bounded a, bounded b); /* of a monotone operator whose value is v */
 bounded bound_float(ir_op, const bound_type *, const bounded *operands);
 bounded_int bound_compare(ir_op, const bounded *operands);
 bounded_int bound_int(ir_op, int32_t dtype, const bounded_int *operands);

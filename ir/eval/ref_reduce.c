@@ -7,7 +7,7 @@ typedef struct line {
   bounded total;
   bounded_int total_int;
   double size, count;
-  bool whole;
+  bool whole, over; /* over: a term is a product that overflowed */
 } line;
 
 /* Whole numbers whose sum of sizes stays below 2^mantissa are added without rounding in any order. */
@@ -52,17 +52,16 @@ static void add_to_line(line *l, ir_op pair, bounded x) {
   double v = ir_op_eval(pair, t.v, x.v, 0);
   l->count++;
   if (pair == IR_OP_add) {
+    if (bound_over(x)) l->over = true, x.e = 0;
     t.e += x.e;
     note_size(l, x);
+    if (isnan(v) && l->over) t.e = INFINITY;
   } else if (pair == IR_OP_mul) {
     t.e = (t.e == 0 || (x.v == 0 && x.e == 0) ? 0 : t.e * (fabs(x.v) + x.e)) + (x.e == 0 || t.v == 0 ? 0 : fabs(t.v) * x.e);
     l->whole = l->whole && x.e == 0 && x.v == nearbyint(x.v) && fabs(v) <= 0x1p53;
     l->size = fmax(l->size, fabs(v));
-  } else if (!isnan(v)) {
-    double hi = ir_op_eval(pair, t.v + t.e, x.v + x.e, 0), lo = ir_op_eval(pair, t.v - t.e, x.v - x.e, 0);
-    t.e = isnan(hi) || isnan(lo) ? INFINITY : fmax(hi == v ? 0 : hi - v, lo == v ? 0 : v - lo);
   } else {
-    t.e = isinf(t.e) || isinf(x.e) ? INFINITY : 0;
+    t.e = isinf(t.e) || isinf(x.e) ? INFINITY : bound_at_ends(pair, v, t, x);
   }
   t.v = v;
   l->total = t;

@@ -48,9 +48,14 @@ bool ir_same_shape(const ir_tensor *a, const ir_tensor *b) {
   return true;
 }
 
+bool ir_is_literal(const ir_graph *g, uint32_t node) {
+  const ir_node *n = ir_at(g, node);
+  return n->op == IR_OP_const && g->consts.at[n->payload].kind == IR_CONST_SPLAT;
+}
+
 bool ir_is_scalar_const(const ir_graph *g, uint32_t node, double *value) {
   const ir_node *n = ir_at(g, node);
-  if (n->op != IR_OP_const || g->consts.at[n->payload].kind != IR_CONST_SPLAT) return false;
+  if (!ir_is_literal(g, node)) return false;
   const uint64_t bits = g->consts.at[n->payload].bits;
   double number;
   if (ir_dtypes[n->type.dtype].is_float) {

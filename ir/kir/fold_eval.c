@@ -157,7 +157,7 @@ static bool fold_cast(const kir_inst *like, kir_type from, const kir_value *a, k
     return true;
   }
   if (kir_is_float(to.base)) { /* through a double: exact below 2^53, and nothing else is folded */
-    if (a[0].i > (1ll << 53) || a[0].i < -(1ll << 53) || mode > KIR_ROUND_RNE) return false;
+    if (a[0].i > (1ll << 53) || a[0].i < (is_unsigned64(from) ? 0 : -(1ll << 53)) || mode > KIR_ROUND_RNE) return false;
     out->f = kir_round_float(to.base, (double)a[0].i, KIR_ROUND_NONE);
     return true;
   }

@@ -263,6 +263,52 @@ static void test_either(void) {
   ir_arena_free(&s.arena);
 }
 
+/* A product that overflows, then a sum: one operation does not overflow between the two. Where the term goes the same way, both do. */
+static void test_overflow_between(void) {
+  static const char text[] =
+      "graph @g(%x: f32[4], %y: f32[4]) {\n%p: f32[4] = mul %x, 3e38\n%a: f32[4] = add %p, %y\n%s: f32[4] = sub %y, %p\n"
+      "%t: f32[] = reduce.sum %p, axes=[0]\n%m: bool[4] = eq %p, inf\nreturn a=%a, s=%s, p=%p, t=%t, m=%m\n}\n";
+  static const float x[4] = {2, 2, 2, -2}, y[4] = {-INFINITY, -3e38f, 0, INFINITY};
+  scene s;
+  if (!read_graph(&s, text)) return;
+  ir_eval_info info = {.inputs = (const void *[]){x, y}};
+  ir_eval_tensor joined[5], apart[5];
+  ir_eval_reference(&s.graph, &info, &s.arena, joined, NULL);
+  info.direct = true;
+  ir_eval_reference(&s.graph, &info, &s.arena, apart, NULL);
+  const double *a = joined[0].bound, *b = joined[1].bound;
+  tap_ok(a && isinf(a[0]) && isinf(a[1]) && a[2] == 0 && isinf(a[3]),
+         "a product beyond the largest number and a sum: one operation or two");
+  tap_ok(!b, "a term that goes the same way: infinite in both");
+  tap_ok(joined[3].bound && isinf(joined[3].bound[0]), "so is a sum of such products");
+  ir_eval_report report;
+  const float wrong[4] = {NAN, INFINITY, 3e38f, -INFINITY};
+  ir_eval_compare(&joined[2], SNT_F32, wrong, &report);
+  tap_ok(report.nan_mismatch == 1 && isinf(report.max_ratio), "the product by itself is infinite");
+  tap_ok(!joined[4].bound, "and so it compares");
+  bool exact = true;
+  for (uint32_t i = 0; i < 5; i++) exact &= !apart[i].bound;
+  tap_ok(exact, "STRICT rounds the product: exact");
+  ir_arena_free(&s.arena);
+}
+
+/* A mask of -infinity is no reason to know nothing of what is left of the row. */
+static void test_infinite_mask(void) {
+  static const char text[] =
+      "graph @g(%x: f32[4], %c: bool[4]) {\n%e: f32[4] = exp %x\n%s: f32[4] = select %c, %e, -inf\n%y = softmax %s, axis=0\n"
+      "return y=%y\n}\n";
+  static const float x[4] = {0.1f, 0.2f, 0.3f, 0.4f};
+  static const uint8_t c[4] = {1, 0, 1, 1};
+  scene s;
+  if (!read_graph(&s, text)) return;
+  ir_eval_info info = {.inputs = (const void *[]){x, c}};
+  ir_eval_tensor y;
+  ir_eval_reference(&s.graph, &info, &s.arena, &y, NULL);
+  tap_ok(y.value && y.bound && y.value[1] == 0 && y.bound[0] < 1e-5 && y.bound[3] < 1e-5,
+         "a softmax beside a mask of -infinity has a bound");
+  ir_arena_free(&s.arena);
+}
+
 static uint32_t depth_of_three(void *user, uint32_t node, uint64_t length) {
   (void)node, (void)length;
   ++*(int *)user;
@@ -342,6 +388,8 @@ int main(void) {
   test_families();
   test_random_graphs();
   test_either();
+  test_overflow_between();
+  test_infinite_mask();
   test_depth();
   test_memory(true);
   test_memory(false);

@@ -120,26 +120,53 @@ void tool_free_tensors(tool_tensor *t, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) free(t[i].data);
 }
 
+static void print_number(const char *before, double value) { /* NaN has no sign that means anything */
+  if (isnan(value)) printf("%snan", before);
+  else printf("%s%.6g", before, value);
+}
+
+/* Whole numbers as they are: 1234567 is the name of something, 1.23457e+06 is not. */
+static void print_element(const char *before, const tool_tensor *t, uint64_t i) {
+  const int32_t dtype = t->port.tensor.dtype;
+  const int64_t whole = ir_dtypes[dtype].is_int ? ir_dtype_load_int(dtype, t->data, i) : 0;
+  if (!ir_dtypes[dtype].is_int) print_number(before, ir_dtype_load(dtype, t->data, i));
+  else if (dtype == SNT_U64) printf("%s%llu", before, (unsigned long long)whole);
+  else printf("%s%lld", before, (long long)whole);
+}
+
+static bool is_less(const tool_tensor *t, uint64_t i, uint64_t j) {
+  const int32_t dtype = t->port.tensor.dtype;
+  if (!ir_dtypes[dtype].is_int) return ir_dtype_load(dtype, t->data, i) < ir_dtype_load(dtype, t->data, j);
+  const int64_t a = ir_dtype_load_int(dtype, t->data, i), b = ir_dtype_load_int(dtype, t->data, j);
+  return dtype == SNT_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
 /* y f32[2,3]: least -1, mean 0.25, largest 2; 0.5 -1 2 .. */
 static void print_output(const tool_tensor *t) {
   enum { SHOWN = 6 };
   const int32_t dtype = t->port.tensor.dtype;
-  double least = INFINITY, largest = -INFINITY, sum = 0;
-  uint64_t nans = 0;
+  double sum = 0;
+  uint64_t nans = 0, first = 0, last = 0; /* where the least and the largest are */
   for (uint64_t i = 0; i < t->elements; i++) {
     const double value = ir_dtype_load(dtype, t->data, i);
     if (isnan(value)) {
       nans++;
       continue;
     }
-    least = fmin(least, value), largest = fmax(largest, value), sum += value;
+    if (i == nans || is_less(t, i, first)) first = i;
+    if (i == nans || is_less(t, last, i)) last = i;
+    sum += value;
   }
   printf("%s %s[", t->port.name, tool_dtype_name(dtype));
   for (uint32_t d = 0; d < t->port.tensor.rank; d++) printf("%s%lld", d ? "," : "", (long long)t->dims[d]);
   printf("]");
-  if (nans < t->elements) printf(": least %.6g, mean %.6g, largest %.6g", least, sum / (double)(t->elements - nans), largest);
+  if (nans < t->elements) {
+    print_element(": least ", t, first);
+    print_number(", mean ", sum / (double)(t->elements - nans));
+    print_element(", largest ", t, last);
+  }
   if (nans) printf("%s %llu NaN", nans < t->elements ? "," : ":", (unsigned long long)nans);
-  for (uint64_t i = 0; i < t->elements && i < SHOWN; i++) printf("%s%.6g", i ? " " : "; ", ir_dtype_load(dtype, t->data, i));
+  for (uint64_t i = 0; i < t->elements && i < SHOWN; i++) print_element(i ? " " : "; ", t, i);
   printf(t->elements > SHOWN ? " ..\n" : "\n");
 }
 
