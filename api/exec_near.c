@@ -6,33 +6,24 @@
 #include "api/hints.h"
 #include "cost_targets/cost.h"
 
-/* A step's groups one after the other, less what they take beside each other and until all units know that it is done. */
+/* A step's groups one after the other, less what they take beside each other. */
 static double saved_by_units(const snt_exec *x, const plan_step *s) {
   const cost_profile *p = &x->device->profile;
   const double groups = api_at_hints(x->program, s->groups), beside = groups < p->units ? groups : p->units;
   return (s->est_ns - p->launch_ns) * (beside > 1 ? beside - 1 : 0);
 }
 
-/* What all units take for reading what is read, once, and no more than there is. */
-static double reading_ns(const snt_exec *x) {
-  const ir_plan *plan = &x->program->plan;
-  double read = 0, there = 0;
-  for (uint32_t i = 0; i < plan->steps.count; i++) read += api_at_hints(x->program, plan->steps.at[i].bytes_read);
-  for (uint32_t i = 0; i < plan->buffers.count; i++)
-    if (plan->buffers.at[i].kind != PLAN_SCRATCH) there += api_at_hints(x->program, plan->buffers.at[i].bytes);
-  const double bytes = read < there ? read : there;
-  return bytes / cost_first_rate(&x->device->profile, bytes);
-}
-
+/* What is read of all there is outside, once, takes one unit alone as many times as long as all; steps read what others of them write, too. */
 double exec_saved_by_units(const snt_exec *x) {
-  const ir_plan *plan = &x->program->plan;
   const cost_profile *p = &x->device->profile;
-  const double reading = reading_ns(x) * (p->units - 1);
-  double saved = 0, steps = 0;
-  for (uint32_t i = 0; i < plan->steps.count; i++) {
+  double saved = 0, steps = 0, bytes = 0;
+  for (uint32_t i = 0; i < x->program->plan.steps.count; i++) {
+    const plan_step *s = &x->program->plan.steps.at[i];
     const double times = api_times(x->program, i);
-    saved += saved_by_units(x, &plan->steps.at[i]) * times, steps += times;
+    saved += saved_by_units(x, s) * times, steps += times;
+    bytes += api_at_hints(x->program, s->bytes_read) - api_at_hints(x->program, s->bytes_written);
   }
+  const double reading = bytes / cost_first_rate(p, bytes) * (p->units - 1);
   return (saved > reading ? saved : reading) + steps * (p->near_ns - p->launch_ns);
 }
 
@@ -41,7 +32,7 @@ static double saved_by_links(const snt_exec *x) {
   double links = 0;
   for (uint32_t i = 0; i < x->chain_count; i++) {
     const exec_chain *c = &x->chains[i];
-    for (uint32_t s = c->first; s < c->end; s++) links += api_times(x->program, s) * (1 - 1. / ((c->end - c->first) * c->trips));
+    links += api_times(x->program, c->first) * ((c->end - c->first) - 1. / c->trips);
   }
   return links * (x->device->profile.launch_ns - x->device->profile.link_ns);
 }
