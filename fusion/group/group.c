@@ -331,7 +331,7 @@ void group_run_queue(group_run *r) {
 
 /* ---- start and end ---- */
 
-IR_COLD static void mark_stored(grouping *s) {
+static void mark_stored(grouping *s) {
   const ir_graph *g = s->c->graph;
   for (uint32_t i = 0; i < g->outputs.count; i++) s->needed[g->outputs.at[i].node] = s->storage[g->outputs.at[i].node] = GROUP_STORED;
   for (uint32_t i = 0; i < g->updates.count; i++) s->needed[g->updates.at[i].value] = s->storage[g->updates.at[i].value] = GROUP_STORED;
@@ -344,7 +344,7 @@ IR_COLD static void mark_stored(grouping *s) {
 }
 
 /* A loop and its picks: the results of one group. */
-IR_COLD static bool start_repeat(group_run *r, uint32_t node) {
+static bool start_repeat(group_run *r, uint32_t node) {
   fusion_context *c = r->s.c;
   const uint32_t first = r->s.uses.first[node], end = r->s.uses.first[node + 1];
   uint32_t *nodes = IR_NEW_ARRAY(c->arena, uint32_t, 1 + end - first), count = 0;
@@ -398,7 +398,7 @@ static bool find_rest(group_run *r, const uint32_t *roots, uint32_t **rest) {
   return *rest;
 }
 
-IR_COLD static bool make_first_groups(group_run *r) {
+static bool make_first_groups(group_run *r) {
   enum { FEW_DECISIONS = 4 }; /* to a member: room for them, so that they move seldom */
   fusion_context *c = r->s.c;
   const uint32_t n = c->graph->nodes.count;
@@ -424,7 +424,7 @@ static bool price_alone(group_run *r, fusion_group *group) {
 }
 
 /* As it would be with one kernel a primitive; a loop and its picks are one. */
-IR_COLD static bool add_unfused(group_run *r, const fusion_group *group) {
+static bool add_unfused(group_run *r, const fusion_group *group) {
   fusion_context *c = r->s.c;
   const bool cone = group->count > 1 && ir_at(c->graph, group->hero)->op != IR_OP_loop;
   for (uint32_t i = 0; i < (cone ? group->count : 1); i++) {
@@ -437,7 +437,7 @@ IR_COLD static bool add_unfused(group_run *r, const fusion_group *group) {
   return true;
 }
 
-IR_COLD static snt_result start_groups(group_run *r) {
+static snt_result start_groups(group_run *r) {
   fusion_context *c = r->s.c;
   if (!make_first_groups(r)) return SNT_E_HOST_MEM;
   for (uint32_t i = 0; i < c->groups.count; i++) {
@@ -481,7 +481,7 @@ IR_COLD static bool run_init(group_run *r, fusion_context *c) {
   return true;
 }
 
-IR_COLD static snt_result make_groups(group_run *r) {
+static snt_result make_groups(group_run *r) {
   mark_stored(&r->s);
   group_store_dear_views(&r->s);
   if (!group_store_wide_views(&r->s)) return SNT_E_HOST_MEM;
