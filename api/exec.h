@@ -18,8 +18,6 @@ static inline exec_chain *exec_chain_of(const snt_exec *x, uint32_t step) { /* n
     if (step >= x->chains[i].first && step < x->chains[i].end) return &x->chains[i];
   return NULL;
 }
-/* Of a chain from step `first`: step s runs only where the one before it does not, and has the same bindings, which both are given once. */
-bool exec_chain_shares(const ir_plan *, uint32_t first, uint32_t s);
 uint64_t exec_chain_launches(const snt_exec *, uint64_t dispatches); /* at most, of so many steps that run */
 uint64_t exec_chain_words(const snt_exec *, uint64_t dispatches);    /* of all their links */
 void exec_drop_chains(snt_exec *);

@@ -9,7 +9,8 @@
 
 enum {
   DISTINCT = 10, /* kernels of a chain: the driver compiles it as a whole, and other chains beside it */
-  MAX_WORDS = 64
+  MAX_WORDS = 64,
+  MAX_SLOTS = 64
 };
 
 typedef struct finder {
@@ -17,6 +18,12 @@ typedef struct finder {
   const codegen_target *target;
   uint32_t *like; /* kernel -> the first with its code */
 } finder;
+
+/* What a launch binds: each part of a buffer once, however many of its steps do. */
+typedef struct slot_list {
+  uint32_t count, words, trip[MAX_SLOTS];
+  const plan_binding *at[MAX_SLOTS];
+} slot_list;
 
 static const plan_step *step_at(const finder *f, uint32_t s) { return &f->x->program->plan.steps.at[s]; }
 static uint32_t kernel_at(const finder *f, uint32_t s) { return f->like[step_at(f, s)->kernel]; }
@@ -48,24 +55,46 @@ static bool is_alternative(const ir_plan *p, uint32_t s) {
   return s && p->steps.at[s].choice && p->steps.at[s].choice == p->steps.at[s - 1].choice;
 }
 
-bool exec_chain_shares(const ir_plan *p, uint32_t first, uint32_t s) {
-  if (s <= first || !is_alternative(p, s) || p->steps.at[s].binding_count != p->steps.at[s - 1].binding_count) return false;
-  for (uint32_t i = 0; i < p->steps.at[s].binding_count; i++) {
-    const plan_binding *a = &p->steps.at[s - 1].bindings[i], *b = &p->steps.at[s].bindings[i];
-    if (a->buffer != b->buffer || a->offset != b->offset || a->bytes != b->bytes || a->swap != b->swap || a->other != b->other)
-      return false;
-  }
-  return true;
+/* Are they the same in these trips? Halves of a pair are written in turn; where a part begins may hang on the trip. */
+static bool same_part(const finder *f, const plan_binding *a, uint32_t trip, const plan_binding *b, uint32_t other_trip) {
+  const expr_pool *pool = f->x->program->plan.pool;
+  int64_t literal;
+  if (a->buffer != b->buffer || a->offset != b->offset || a->bytes != b->bytes || a->swap != b->swap || a->other != b->other) return false;
+  return trip == other_trip || (expr_is_const(pool, a->offset, &literal) && expr_is_const(pool, a->bytes, &literal) &&
+                                (!a->swap || (trip ^ other_trip) % 2 == 0));
 }
 
-static bool shares(const finder *f, uint32_t first, uint32_t s) { return exec_chain_shares(&f->x->program->plan, first, s); }
-static uint32_t bindings_of(const finder *f, uint32_t first, uint32_t s) { return shares(f, first, s) ? 0 : step_at(f, s)->binding_count; }
+/* 0: the list is full. */
+static uint32_t slot_of(const finder *f, slot_list *l, const plan_binding *b, uint32_t trip) {
+  uint32_t i = 0;
+  while (i < l->count && !same_part(f, l->at[i], l->trip[i], b, trip)) i++;
+  if (i == MAX_SLOTS) return 0;
+  if (i == l->count) l->at[i] = b, l->trip[i] = trip, l->count++;
+  return i + 1;
+}
 
-static void measure(const finder *f, exec_chain *c) {
-  c->binding_count = 0, c->word_count = 0;
-  for (uint32_t s = c->first; s < c->end; s++) c->binding_count += bindings_of(f, c->first, s), c->word_count += words_of(f, s);
-  c->binding_count = c->binding_count * c->trips + 1;
-  c->word_count *= c->trips;
+/* Does a step of a trip go into the launch, too? Slots: if not null, where its bindings' are put. */
+static bool add_step(const finder *f, slot_list *l, uint32_t s, uint32_t trip, uint32_t *slots) {
+  const uint32_t limit = f->x->device->profile.max_bindings;
+  l->words += words_of(f, s);
+  for (uint32_t i = 0; i < step_at(f, s)->binding_count; i++) {
+    const uint32_t slot = slot_of(f, l, &step_at(f, s)->bindings[i], trip);
+    if (!slot) return false;
+    if (slots) slots[i] = slot;
+  }
+  return l->words < MAX_WORDS && (!limit || l->count < limit);
+}
+
+/* Does one launch go through all that the chain says? */
+static bool measure(const finder *f, exec_chain *c, uint32_t *slots) {
+  slot_list l = {.count = 0};
+  for (uint32_t i = 0; i < (c->end - c->first) * c->trips; i++) {
+    const uint32_t s = c->first + i % (c->end - c->first);
+    if (!add_step(f, &l, s, i / (c->end - c->first), slots)) return false;
+    if (slots) slots += step_at(f, s)->binding_count;
+  }
+  c->binding_count = l.count + 1, c->word_count = l.words;
+  return true;
 }
 
 /* Trips of the loop whose body the steps are that one launch may go through: all launches go through as many. */
@@ -76,10 +105,23 @@ static uint32_t find_trips(const finder *f, uint32_t first, uint32_t end) {
   if (!loop || first != loop->first || end != loop->end || !expr_is_const(f->x->program->plan.pool, loop->trips, &trips)) return 1;
   for (uint32_t t = p->launch_steps / (end - first); t > 1; t--) {
     exec_chain c = {.first = first, .end = end, .trips = t};
-    measure(f, &c);
-    if (trips % t == 0 && c.word_count < MAX_WORDS && (!p->max_bindings || c.binding_count <= p->max_bindings)) return t;
+    if (trips % t == 0 && measure(f, &c, NULL)) return t;
   }
   return 1;
+}
+
+static uint32_t link_count(const exec_chain *c) { return (c->end - c->first) * c->trips; }
+
+static uint32_t use_count(const finder *f, const exec_chain *c) {
+  uint32_t uses = 0;
+  for (uint32_t s = c->first; s < c->end; s++) uses += step_at(f, s)->binding_count;
+  return uses * c->trips;
+}
+
+/* False: out of memory. */
+static bool find_slots(const finder *f, exec_chain *c) {
+  c->slots = IR_NEW_ARRAY(&f->x->texts, uint32_t, use_count(f, c) + 1);
+  return c->slots && measure(f, c, c->slots);
 }
 
 /* The same steps as another chain's: its code serves again. */
@@ -89,10 +131,11 @@ static uint32_t end_as(const finder *f, const exec_chain *other, uint32_t first,
   for (uint32_t i = 0; i < count; i++) {
     const plan_step *a = step_at(f, other->first + i), *b = step_at(f, first + i);
     if (kernel_at(f, other->first + i) != kernel_at(f, first + i) || a->binding_count != b->binding_count ||
-        (i && a->barrier != b->barrier) || shares(f, other->first, other->first + i) != shares(f, first, first + i))
+        (i && a->barrier != b->barrier))
       return first;
   }
-  return find_trips(f, first, first + count) == other->trips ? first + count : first;
+  exec_chain c = {.first = first, .end = first + count, .trips = find_trips(f, first, first + count)};
+  return c.trips == other->trips && find_slots(f, &c) && !memcmp(c.slots, other->slots, use_count(f, &c) * sizeof *c.slots) ? c.end : first;
 }
 
 /* Do the steps up to `again` follow once more? */
@@ -109,11 +152,9 @@ static bool counts(const finder *f, uint32_t first, uint32_t s) { return s == fi
 /* As far as one launch may go. */
 static uint32_t end_of_launch(const finder *f, uint32_t first, uint32_t last) {
   const cost_profile *p = &f->x->device->profile;
-  uint32_t links = 0, bindings = 1, words = 0, end = first;
-  for (; end < last && links < p->launch_steps && can_link(f, end); end++) {
-    links += counts(f, first, end), bindings += bindings_of(f, first, end), words += words_of(f, end);
-    if ((p->max_bindings && bindings > p->max_bindings) || words >= MAX_WORDS) break;
-  }
+  slot_list l = {.count = 0};
+  uint32_t links = 0, end = first;
+  for (; end < last && links < p->launch_steps && can_link(f, end) && add_step(f, &l, end, 0, NULL); end++) links += counts(f, first, end);
   return end;
 }
 
@@ -144,7 +185,8 @@ static uint32_t end_of_new(const finder *f, uint32_t first, uint32_t last) {
   return few < last && again ? again : few;
 }
 
-static void cut_into_chains(finder *f) {
+/* False: out of memory. */
+static bool cut_into_chains(finder *f) {
   snt_exec *x = f->x;
   for (uint32_t s = 0, last = 0; s < x->program->plan.steps.count;) {
     if (s >= last) last = end_of_region(f, s);
@@ -157,13 +199,12 @@ static void cut_into_chains(finder *f) {
     s = c.end > s ? c.end : s + 1;
     if (c.end == c.first) continue;
     c.trips = find_trips(f, c.first, c.end);
-    if ((c.end - c.first) * c.trips < 2) continue;
-    measure(f, &c);
+    if (link_count(&c) < 2) continue;
+    if (!find_slots(f, &c)) return false;
     x->chains[x->chain_count++] = c;
   }
+  return true;
 }
-
-static uint32_t link_count(const exec_chain *c) { return (c->end - c->first) * c->trips; }
 
 uint64_t exec_chain_launches(const snt_exec *x, uint64_t dispatches) { return x->chain_count ? dispatches : 0; }
 
@@ -186,7 +227,7 @@ snt_result exec_find_chains(snt_exec *x, snt_diag *diag) {
   x->chains = IR_NEW_ARRAY(&x->texts, exec_chain, p->steps.count);
   if (!f.like || !x->chains) return ir_no_memory(diag, "exec");
   find_like(&f);
-  cut_into_chains(&f);
+  if (!cut_into_chains(&f)) return ir_no_memory(diag, "exec");
   uint64_t turns = 0;
   for (uint32_t i = 0; i < x->chain_count; i++) {
     const uint64_t bytes = codegen_turn_bytes(link_count(&x->chains[i]), (uint32_t)x->device->profile.units);
@@ -205,12 +246,13 @@ static snt_result make_code(snt_exec *x, const exec_chain *c, api_code *out, snt
   const ir_plan *p = &x->program->plan;
   const uint32_t count = link_count(c), steps = c->end - c->first;
   codegen_link *links = IR_NEW_ARRAY(&x->texts, codegen_link, count);
+  const uint32_t *slots = c->slots;
   if (!links) return ir_no_memory(diag, "exec");
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count; slots += links[i++].binding_count) {
     const plan_step *s = &p->steps.at[c->first + i % steps];
     links[i] = (codegen_link){.code = exec_code_of(x, s->kernel),
                               .binding_count = s->binding_count,
-                              .shares = exec_chain_shares(p, c->first, c->first + i % steps),
+                              .slots = slots,
                               .word_count = x->program->kernels[s->kernel].block_bytes / 4,
                               .barrier = i > 0 && (s->barrier || i % steps == 0)}; /* a trip waits for the one before it */
   }

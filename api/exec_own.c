@@ -89,8 +89,8 @@ snt_result exec_own_create(snt_exec *x, const snt_exec_info *info, snt_diag *dia
     x->target = api_target_index(x->device->rt->target);
     if (x->target == UINT32_MAX) x->target = 3;
     SNT_TRY(api_check_fit(x, diag));
-    x->near = exec_runs_near(x);
     SNT_TRY(exec_find_chains(x, diag));
+    x->near = exec_runs_near(x);
     SNT_TRY(exec_make_jobs(x, diag));
     SNT_TRY(exec_make_chain_jobs(x, diag));
     SNT_TRY(exec_expect_constants(x, diag));

@@ -145,9 +145,10 @@ struct snt_event {
 };
 
 /* Steps [first, end) as one launch, of a loop's body as many trips: exec_chain.c. Like: the first chain with the same code, perhaps itself. Words: the block
-   of each step and its number of groups. */
+   of each step and its number of groups. Slots: for each binding of each step of each trip which of the launch's it is; 0 is for the turns. */
 typedef struct exec_chain {
   uint32_t first, end, trips, like, job, binding_count, word_count;
+  uint32_t *slots;
 } exec_chain;
 enum { EXEC_JOB_RUNNING = 3 }; /* a thread has it; seen from outside it waits */
 typedef struct exec_job {

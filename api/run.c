@@ -65,9 +65,12 @@ static snt_result does_not_fit(const plan_step *s, snt_diag *diag) {
   return ir_fail(diag, SNT_E_LIMIT, "run", 0, "a size of %s does not fit", s->name);
 }
 
-static snt_result fill_bounds(snt_exec *x, const plan_step *s, const expr_values *at, struct rt_bound *to, snt_diag *diag) {
+/* Slots: of a launch of several steps, which of its bindings this step's are; null: it has its own. */
+static snt_result fill_bounds(snt_exec *x, const plan_step *s, const expr_values *at, const uint32_t *slots, struct rt_bound *bounds,
+                              snt_diag *diag) {
   const ir_plan *p = &x->program->plan;
   for (uint32_t i = 0; i < s->binding_count; i++) {
+    struct rt_bound *to = &bounds[slots ? slots[i] : i];
     const plan_binding *b = &s->bindings[i];
     uint64_t offset, bytes, scratch = 0, swapped = 0;
     if (!plan_eval_at(p, b->offset, at, &offset) || !plan_eval_at(p, b->bytes, at, &bytes) || !plan_eval_at(p, b->swap, at, &swapped))
@@ -76,12 +79,12 @@ static snt_result fill_bounds(snt_exec *x, const plan_step *s, const expr_values
     const uint64_t base = x->bound[number].buffer ? x->bound[number].offset : 0;
     if (p->buffers.at[number].kind == PLAN_SCRATCH && !plan_eval_at(p, p->buffers.at[number].offset, at, &scratch))
       return does_not_fit(s, diag);
-    to[i].buffer = buffer_of(x, number);
-    to[i].offset = base + offset + scratch;
-    to[i].access = b->access;
-    if (!to[i].buffer) return ir_fail(diag, SNT_E_INTERNAL, "run", 0, "%s: slot %u has no buffer", s->name, i);
-    if (bytes > to[i].buffer->bytes - to[i].offset) bytes = to[i].buffer->bytes - to[i].offset; /* sizes are rounded up to 16 */
-    to[i].bytes = bytes;
+    to->buffer = buffer_of(x, number);
+    to->offset = base + offset + scratch;
+    to->access = b->access;
+    if (!to->buffer) return ir_fail(diag, SNT_E_INTERNAL, "run", 0, "%s: slot %u has no buffer", s->name, i);
+    if (bytes > to->buffer->bytes - to->offset) bytes = to->buffer->bytes - to->offset; /* sizes are rounded up to 16 */
+    to->bytes = bytes;
   }
   return SNT_OK;
 }
@@ -104,7 +107,8 @@ typedef struct recording {
   struct rt_bound *bounds;
   uint32_t count, choice;
   bool owed;                     /* a step with a barrier was left out */
-  uint32_t trips, links, *words; /* of the chain at hand: trips to come, words taken of its room */
+  uint32_t trips, links, *words; /* of the chain at hand: trips to come, words taken of its room, */
+  const uint32_t *slots;         /* of the next step */
   snt_diag *diag;
 } recording;
 
@@ -113,9 +117,10 @@ static snt_result record_link(recording *r, const exec_chain *c, uint32_t number
   snt_exec *x = r->x;
   const plan_step *s = &x->program->plan.steps.at[number];
   const uint32_t words = x->program->kernels[s->kernel].block_bytes / 4;
-  const struct rt_bound turns = {.buffer = x->turns, .bytes = x->turns->bytes, .access = KIR_READ | KIR_WRITE};
   if (number == c->first && !r->trips) {
-    r->bounds[0] = turns;
+    for (uint32_t i = 0; i < c->binding_count; i++) /* also where no step runs that binds it: what it would read may not be there */
+      r->bounds[i] = (struct rt_bound){.buffer = x->turns, .bytes = x->turns->bytes, .access = KIR_READ | KIR_WRITE};
+    r->slots = c->slots;
     r->words += r->links;
     r->links = 0;
     r->trips = c->trips;
@@ -123,10 +128,11 @@ static snt_result record_link(recording *r, const exec_chain *c, uint32_t number
     x->dispatches[r->count++] = (rt_dispatch){.pipeline = x->jobs[c->job].pipeline,
                                               .groups = (uint64_t)x->device->profile.units,
                                               .binding_count = c->binding_count,
-                                              .bindings = r->bounds++,
+                                              .bindings = r->bounds,
                                               .block = r->words,
                                               .block_bytes = 4 * c->word_count,
                                               .barrier = r->owed};
+    r->bounds += c->binding_count;
   }
   r->owed = number + 1 == c->end ? false : r->owed;
   r->trips -= number + 1 == c->end;
@@ -136,11 +142,8 @@ static snt_result record_link(recording *r, const exec_chain *c, uint32_t number
   if (launch->runs) memcpy(r->words + r->links, launch->scalars, launch->scalar_bytes < 4 * words ? launch->scalar_bytes : 4 * words);
   r->words[r->links + words] = launch->runs ? (uint32_t)launch->groups : 0;
   r->links += words + 1;
-  if (exec_chain_shares(&x->program->plan, c->first, number))
-    return launch->runs ? fill_bounds(x, s, &r->at, r->bounds - s->binding_count, r->diag) : SNT_OK;
-  for (uint32_t i = 0; i < s->binding_count && !launch->runs; i++) r->bounds[i] = turns; /* what it would read may not be there */
-  if (launch->runs) SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
-  r->bounds += s->binding_count;
+  if (launch->runs) SNT_TRY(fill_bounds(x, s, &r->at, r->slots, r->bounds - c->binding_count, r->diag));
+  r->slots += s->binding_count;
   return SNT_OK;
 }
 
@@ -182,7 +185,7 @@ static snt_result record_step(void *user, uint32_t number) {
                                             .block_bytes = x->program->kernels[s->kernel].block_bytes,
                                             .barrier = r->owed};
   r->owed = false;
-  SNT_TRY(fill_bounds(x, s, &r->at, r->bounds, r->diag));
+  SNT_TRY(fill_bounds(x, s, &r->at, NULL, r->bounds, r->diag));
   r->bounds += s->binding_count;
   return SNT_OK;
 }

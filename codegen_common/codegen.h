@@ -14,9 +14,9 @@ static inline bool codegen_same(const codegen_code *a, const codegen_code *b) {
 /* A kernel's code as one of several that one launch goes through. */
 typedef struct codegen_link {
   const codegen_code *code;
+  const uint32_t *slots;              /* of the launch, which its bindings are; from 1 */
   uint32_t binding_count, word_count; /* words of its block, the number of groups not counted */
   bool barrier;                       /* waits for all before it */
-  bool shares;                        /* its bindings are those of the link before it */
 } codegen_link;
 typedef struct codegen_target {
   const char *name;     /* "opencl" "spirv" "cuda" "kir" */
@@ -27,7 +27,7 @@ typedef struct codegen_target {
   snt_result (*own_text)(const kir_kernel *, uint32_t own, ir_text *out, snt_diag *);
   snt_result (*emit)(const kir_kernel *legal, const kir_caps *caps, ir_arena *arena, codegen_code *out, snt_diag *);
   /* One kernel "chain" that goes through all links, of which can_link holds. Slots: the turns (codegen_turn_bytes, zero before the first
-     launch and after each), then the bindings of each link that has its own; words: the block of each link and its number of groups. As
+     launch and after each), then what links bind; words: the block of each link and its number of groups. As
      many groups as the turns have room for, and fewer will do. Null: there is none. */
   bool (*can_link)(const codegen_code *);
   snt_result (*chain)(uint32_t count, const codegen_link *, ir_arena *arena, codegen_code *out, snt_diag *diag);

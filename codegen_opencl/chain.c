@@ -66,19 +66,53 @@ static uint32_t first_like(const codegen_link *links, uint32_t n) {
   return i;
 }
 
-static void put_functions(uint32_t count, const codegen_link *links, const parts *p, ir_text *out) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (first_like(links, i) != i) continue;
-    ir_text_format(out, "static __attribute__((noinline)) void link%u(const uint snt_group, ", i);
-    ir_text_put(out, p[i].params, p[i].params_length);
-    ir_text_format(out, ") {\n%s", p[i].body);
+#define ONCE "static __attribute__((noinline)) void "
+
+/* The names of parameters: what stands before their commas. */
+static void put_names(const char *params, size_t length, ir_text *out) {
+  for (const char *at = params, *end = params + length; at < end; at++) {
+    const char *name = at;
+    while (at < end && *at != ',') name = *at == ' ' || *at == '*' ? at + 1 : name, at++;
+    ir_text_add(out, ", ");
+    ir_text_put(out, name, (size_t)(at - name));
   }
 }
 
+/* Each group of the launch has a share of the link's, in order: what it made of one link it reads in the next, from its own cache. It takes
+   a few at a time where there are many, since what they share a counter for would take longer than a short one of them; then of the others'
+   shares, as long as there is something. A function of each kernel does so for all links that it is: drivers compile what stands once. */
+static void put_functions(uint32_t count, const codegen_link *links, const parts *p, ir_text *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t words = links[i].word_count;
+    if (first_like(links, i) != i) continue;
+    ir_text_format(out, ONCE "link%u(const uint snt_group, ", i);
+    ir_text_put(out, p[i].params, p[i].params_length);
+    ir_text_format(out, ") {\n%s" ONCE "share%u(volatile __global uint *turns, const uint n, const uint all, const uint own, ", p[i].body,
+                   i);
+    ir_text_put(out, p[i].params, p[i].params_length);
+    ir_text_format(
+        out,
+        ") {\n  for (uint at = 0u; at < all; at++) {\n    const uint whose = own + at < all ? own + at : own + at - all, low = "
+        "SNT_SHARE(w%u, whose), most = SNT_SHARE(w%u, whose + 1u) - low;\n"
+        "    volatile __global uint *taken = turns + %uu * (%uu + n * all + whose);\n"
+        "    for (uint few = most / %uu + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {\n"
+        "      const uint first = low + g, end = low + min(g + few, most);\n      for (g = first; g < end; g++)\n        link%u(g",
+        words, words, APART, 1 + count, SHARES, i);
+    put_names(p[i].params, p[i].params_length, out);
+    ir_text_format(
+        out, ");\n      mem_fence(CLK_GLOBAL_MEM_FENCE);\n      atomic_add(turns + %uu * (1u + n), end - first);\n    }\n  }\n}\n", APART);
+  }
+  /* a plain read sees the end coming, a read that is a write makes what others wrote before it be seen */
+  ir_text_add(out, ONCE "finish(volatile __global uint *done, const uint most) {\n  do while (*done < most) SNT_PAUSE; "
+                        "while (atomic_or(done, 0u) < most);\n}\n");
+}
+
 static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
+  uint32_t slots = 0;
   ir_text_format(out, "%schain(volatile __global uint *turns", entry);
   for (uint32_t i = 0; i < count; i++)
-    for (uint32_t n = 0; n < links[i].binding_count && !links[i].shares; n++) ir_text_format(out, ", __global void *p%u_%u", i, n);
+    for (uint32_t n = 0; n < links[i].binding_count; n++)
+      if (links[i].slots[n] > slots) ir_text_format(out, ", __global void *p%u", ++slots);
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", const uint w%u_%u", i, n);
   ir_text_add(
@@ -87,34 +121,15 @@ static void put_entry(uint32_t count, const codegen_link *links, ir_text *out) {
            "  const uint own = (uint)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0));\n");
 }
 
-/* Each group of the launch has a share of the link's, in order: what it made of one link it reads in the next, from its own cache. It takes
-   a few at a time where there are many, since what they share a counter for would take longer than a short one of them; then of the others'
-   shares, as long as there is something. */
-static void put_call(const codegen_link *links, uint32_t count, uint32_t i, ir_text *out) {
-  const uint32_t words = links[i].word_count;
-  uint32_t owner = i;
-  while (links[owner].shares) owner--;
-  ir_text_format(out,
-                 "  for (uint at = 0u; at < all; at++) {\n    const uint whose = own + at < all ? own + at : own + at - all, low = "
-                 "SNT_SHARE(w%u_%u, whose), "
-                 "most = SNT_SHARE(w%u_%u, whose + 1u) - low;\n",
-                 i, words, i, words);
-  ir_text_format(out, "    volatile __global uint *taken = turns + %uu * (%uu + %uu * all + whose);\n", APART, 1 + count, i);
-  ir_text_format(out,
-                 "    for (uint few = most / %uu + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {\n"
-                 "      const uint first = low + g, end = low + min(g + few, most);\n      for (g = first; g < end; g++)\n        link%u(g",
-                 SHARES, first_like(links, i));
-  for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u_%u", owner, n);
-  for (uint32_t n = 0; n <= words; n++) ir_text_format(out, ", w%u_%u", i, n);
-  ir_text_format(out, ");\n      mem_fence(CLK_GLOBAL_MEM_FENCE);\n      atomic_add(turns + %u, end - first);\n    }\n  }\n",
-                 APART * (1 + i));
+static void put_call(const codegen_link *links, uint32_t i, ir_text *out) {
+  ir_text_format(out, "  share%u(turns, %uu, all, own", first_like(links, i), i);
+  for (uint32_t n = 0; n < links[i].binding_count; n++) ir_text_format(out, ", p%u", links[i].slots[n]);
+  for (uint32_t n = 0; n <= links[i].word_count; n++) ir_text_format(out, ", w%u_%u", i, n);
+  ir_text_add(out, ");\n");
 }
 
-/* A plain read sees the end coming, a read that is a write makes what others wrote before it be seen. */
 static void put_wait(uint32_t i, uint32_t word, ir_text *out) {
-  const uint32_t done = APART * (1 + i);
-  ir_text_format(out, "  do while (turns[%u] < w%u_%u) SNT_PAUSE; while (atomic_or(turns + %u, 0u) < w%u_%u);\n", done, i, word, done, i,
-                 word);
+  ir_text_format(out, "  finish(turns + %u, w%u_%u);\n", APART * (1 + i), i, word);
 }
 
 snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *arena, codegen_code *out, snt_diag *diag) {
@@ -139,7 +154,7 @@ snt_result opencl_chain(uint32_t count, const codegen_link *links, ir_arena *are
   uint32_t waited = 0;
   for (uint32_t i = 0; i < count; i++) {
     for (; links[i].barrier && waited < i; waited++) put_wait(waited, links[waited].word_count, &text);
-    put_call(links, count, i, &text);
+    put_call(links, i, &text);
   }
   /* the last one to leave leaves them as they were */
   ir_text_format(&text, "  if (atomic_inc(turns + %u) + 1u == all)\n", EXIT);

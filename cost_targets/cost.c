@@ -20,7 +20,8 @@ static double missing_share(double total, double cache) {
   return beyond < 0 ? 0 : beyond > 1 ? 1 : beyond;
 }
 
-static double first_rate(const cost_profile *p, double total, double last_cache) {
+double cost_first_rate(const cost_profile *p, double total) {
+  const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
   const double last = missing_share(total, last_cache), second = p->l3_bytes > 0 ? missing_share(total, p->l2_bytes * p->units) : 0;
   const double cached = second / at_least(p->cache_gbs, 1e-3) + (1 - second) / at_least(second_rate(p), 1e-3);
   return 1 / (last / at_least(p->dram_gbs, 1e-3) + (1 - last) * cached);
@@ -30,8 +31,7 @@ static double first_rate(const cost_profile *p, double total, double last_cache)
 static double memory_time(const cost_profile *p, const cost_work *w, double *bytes, double *alone) {
   double times = 0, total = 0;
   for (uint32_t i = 0; i < w->stream_count; i++) total += w->streams[i].bytes;
-  const double last_cache = p->l3_bytes > p->l2_bytes ? p->l3_bytes : p->l2_bytes;
-  const double rate = first_rate(p, total, last_cache), store_factor = w->by_hand ? p->hand_store_factor : p->stream_store_factor;
+  const double rate = cost_first_rate(p, total), store_factor = w->by_hand ? p->hand_store_factor : p->stream_store_factor;
   for (uint32_t i = 0; i < w->stream_count; i++) {
     const cost_stream *s = &w->streams[i];
     const double strided = 1 + (double)s->strided * (p->strided_factor - 1);

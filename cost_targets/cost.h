@@ -32,6 +32,7 @@ typedef struct cost_estimate {
   double ns, launch_ns, compute_ns, memory_ns, spill_ns, bytes, flops;
 } cost_estimate;
 bool cost_divides(uint32_t op);                              /* as a division is priced, a root too */
+double cost_first_rate(const cost_profile *, double bytes);  /* at which that much is read, run after run */
 double cost_class_cycles(const cost_profile *, uint32_t op); /* what add, div or a transcendental costs, by the operator's class */
 /* One kernel of two that passes over so many bytes less, all else kept: nanoseconds. */
 double cost_of_both(const cost_profile *, const cost_estimate *, const cost_estimate *, double bytes_less);

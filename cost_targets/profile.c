@@ -21,7 +21,7 @@ static const char units[][5] = {[NONE] = "", [BYTES] = "B", [NS] = "ns", [GBS] =
     FIELD(KEY_DOUBLE, units, NONE) FIELD(KEY_DOUBLE, lanes, NONE) FIELD(KEY_DOUBLE, registers, NONE) \
     FIELD(KEY_DOUBLE, l1_bytes, BYTES) FIELD(KEY_DOUBLE, l2_bytes, BYTES) FIELD(KEY_DOUBLE, l3_bytes, BYTES) FIELD(KEY_DOUBLE, local_bytes, BYTES) \
     FIELD(KEY_DOUBLE, group_items, NONE) FIELD(KEY_DOUBLE, row_items, NONE) FIELD(KEY_DOUBLE, min_groups, NONE) FIELD(KEY_DOUBLE, saturate_items, NONE) \
-    FIELD(KEY_DOUBLE, launch_ns, NS) FIELD(KEY_U32, launch_steps, NONE) FIELD(KEY_DOUBLE, group_ns, NS) FIELD(KEY_DOUBLE, near_ns, NS) FIELD(KEY_DOUBLE, wake_ns, NS) FIELD(KEY_DOUBLE, least_saving, NS) \
+    FIELD(KEY_DOUBLE, launch_ns, NS) FIELD(KEY_U32, launch_steps, NONE) FIELD(KEY_DOUBLE, group_ns, NS) FIELD(KEY_DOUBLE, link_ns, NS) FIELD(KEY_DOUBLE, near_ns, NS) FIELD(KEY_DOUBLE, wake_ns, NS) FIELD(KEY_DOUBLE, least_saving, NS) \
     FIELD(KEY_DOUBLE, dram_gbs, GBS) FIELD(KEY_DOUBLE, cache_gbs, GBS) FIELD(KEY_DOUBLE, l2_gbs, GBS) FIELD(KEY_DOUBLE, l1_gbs, GBS) FIELD(KEY_DOUBLE, strided_factor, NONE) \
     FIELD(KEY_DOUBLE, stream_store_factor, NONE) FIELD(KEY_DOUBLE, hand_store_factor, NONE) FIELD(KEY_DOUBLE, stream_threshold, BYTES) FIELD(KEY_DOUBLE, overlap, NONE) FIELD(KEY_DOUBLE, dot4_steps, NONE) FIELD(KEY_DOUBLE, ghz, GHZ) FIELD(KEY_DOUBLE, fma_per_cycle, NONE) FIELD(KEY_DOUBLE, mma_per_cycle, NONE) FIELD(KEY_DOUBLE, port_lanes, NONE) \
     FIELD(KEY_DOUBLE, op_cycles, NONE) FIELD(KEY_DOUBLE, special_cycles, NONE) FIELD(KEY_DOUBLE, div_cycles, NONE) FIELD(KEY_DOUBLE, table_exp_cycles, NONE) FIELD(KEY_DOUBLE, table_tanh_cycles, NONE) FIELD(KEY_DOUBLE, table_erf_cycles, NONE) FIELD(KEY_DOUBLE, contract_share, NONE) \

@@ -33,6 +33,7 @@ typedef struct cost_profile {
   double saturate_items; /* results in flight that fill the device; 0: a vector of every unit */
   /* costs */
   double launch_ns, group_ns; /* a dispatch in a chain; a group */
+  double link_ns;             /* from step to step of one launch (launch_steps), in place of launch_ns */
   double near_ns;             /* a step of a run that who submits it runs (api/exec_near.c), in place of launch_ns */
   double wake_ns; /* what a run takes longer because the device's threads sleep until it comes, and the host's until they are done */
   double dram_gbs, cache_gbs, l2_gbs,

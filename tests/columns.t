@@ -255,6 +255,21 @@ my ($made, $words) = says("$sinter compile $turned --target opencl --profile poc
 is(scalar(() = glob "$dir/turned/*_contract.cl"), 1, 'weights of a transposed convolution are in panels') or diag($words);
 ($made, $words) = says("$sinter run $turned --device interp --check");
 is($made, 0, 'and right') or diag($words);
+# One position has no neighbours that its taps could meet, whatever the stride is: a product, and no sum over a padded map. With an axis of several beside it, too.
+for (['1,16,1,1', '4,4', 1, '0,0,0,0', qr/output f32\[1,24,4,4\].* flops=0x1\.8p\+13 /s], ['1,16,1,6', '3,4', 2, '1,1,0,1', qr/output f32\[1,24,2,12\]/]) {
+  my ($extents, $taps, $stride, $pads, $says) = @$_;
+  my $position = put('position.snt', <<"END");
+graph \@position(%x: f32[$extents]) {
+  %w: f32[16,24,$taps] = const normal seed=1 scale=0.1
+  %y = conv_transpose %x, %w, stride=[$stride,$stride], pads=[$pads]
+  return y=%y
+}
+END
+  ($made, $words) = says("$sinter compile $position --target opencl --profile pocl -o $dir/position --quiet");
+  like(slurp("$dir/position/plan.txt"), $says, "transposed, of $extents: as many operations as a product has") or diag($words);
+  ($made, $words) = says("$sinter run $position --device interp --check");
+  is($made, 0, '.. and right') or diag($words);
+}
 # A convolution along one axis is shared out by its rows, and each part copies all of the padded source: a part for each unit.
 my $line = put('line.snt', <<'END');
 graph @line(%x: f32[1,32,4096]) {

@@ -453,7 +453,7 @@ static snt_result start_groups(group_run *r) {
   return SNT_OK;
 }
 
-static bool run_init(group_run *r, fusion_context *c) {
+IR_COLD static bool run_init(group_run *r, fusion_context *c) {
   const uint32_t n = c->graph->nodes.count;
   grouping *s = &r->s;
   s->c = c;

@@ -232,6 +232,9 @@ void build_conv_transpose(composite_call *c) {
   bool spread = false, sparse = false;
   if (!read_conv(c, &v, true) || !call_list(c, IR_PARAM_output_pads, v.spatial, 0, extra)) return;
   for (uint32_t i = 0; i < v.spatial; i++) {
+    /* one position has no neighbours that its taps could meet, whatever the stride is: as far apart as they reach, they are results of one product */
+    if (type_of(c, v.x)->dims[2 + i] == 1 && v.window.dilation[i] == 1 && 2 + 2 * v.spatial <= SNT_MAX_RANK)
+      v.window.stride[i] = v.window.size[i];
     spread |= v.window.stride[i] > 1;
     sparse |= v.window.dilation[i] > 1 || v.window.stride[i] / 2 > v.window.size[i];
   }

@@ -68,6 +68,19 @@ static __attribute__((noinline)) void link0(const uint snt_group, __global const
     p1[(long)(int)v24] = v26;
   }
 }
+static __attribute__((noinline)) void share0(volatile __global uint *turns, const uint n, const uint all, const uint own, __global const float *restrict p0, __global float *restrict p1, const uint w0, const uint w1, const uint w2) {
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w2, whose), most = SNT_SHARE(w2, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + n * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link0(g, p0, p1, w0, w1, w2);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 16u * (1u + n), end - first);
+    }
+  }
+}
 static __attribute__((noinline)) void link1(const uint snt_group, __global const ushort *restrict p0, __global const ushort *restrict p1, __global ushort *restrict p2, __global uchar *restrict p3, const uint w0) {
   uint v3 = snt_group;
   uint v4 = v3 << 2;
@@ -83,57 +96,33 @@ static __attribute__((noinline)) void link1(const uint snt_group, __global const
   uchar4 v14 = convert_uchar4(v13);
   *(__global uchar4 *)(p3 + (long)(int)v4) = v14;
 }
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p0_0, __global void *p0_1, __global void *p1_0, __global void *p1_1, __global void *p1_2, __global void *p1_3, __global void *p2_0, __global void *p2_1, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint w3_0, const uint w3_1, const uint w3_2, const uint groups) {
+static __attribute__((noinline)) void share1(volatile __global uint *turns, const uint n, const uint all, const uint own, __global const ushort *restrict p0, __global const ushort *restrict p1, __global ushort *restrict p2, __global uchar *restrict p3, const uint w0) {
+  for (uint at = 0u; at < all; at++) {
+    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w0, whose), most = SNT_SHARE(w0, whose + 1u) - low;
+    volatile __global uint *taken = turns + 16u * (5u + n * all + whose);
+    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
+      const uint first = low + g, end = low + min(g + few, most);
+      for (g = first; g < end; g++)
+        link1(g, p0, p1, p2, p3, w0);
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      atomic_add(turns + 16u * (1u + n), end - first);
+    }
+  }
+}
+static __attribute__((noinline)) void finish(volatile __global uint *done, const uint most) {
+  do while (*done < most) SNT_PAUSE; while (atomic_or(done, 0u) < most);
+}
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void chain(volatile __global uint *turns, __global void *p1, __global void *p2, __global void *p3, __global void *p4, __global void *p5, __global void *p6, const uint w0_0, const uint w0_1, const uint w0_2, const uint w1_0, const uint w2_0, const uint w2_1, const uint w2_2, const uint w3_0, const uint w3_1, const uint w3_2, const uint groups) {
   if (groups == 0u) return;
   const uint all = (uint)(get_num_groups(0) * get_num_groups(1) * get_num_groups(2));
   const uint own = (uint)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0));
-  for (uint at = 0u; at < all; at++) {
-    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w0_2, whose), most = SNT_SHARE(w0_2, whose + 1u) - low;
-    volatile __global uint *taken = turns + 16u * (5u + 0u * all + whose);
-    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
-      const uint first = low + g, end = low + min(g + few, most);
-      for (g = first; g < end; g++)
-        link0(g, p0_0, p0_1, w0_0, w0_1, w0_2);
-      mem_fence(CLK_GLOBAL_MEM_FENCE);
-      atomic_add(turns + 16, end - first);
-    }
-  }
-  for (uint at = 0u; at < all; at++) {
-    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w1_0, whose), most = SNT_SHARE(w1_0, whose + 1u) - low;
-    volatile __global uint *taken = turns + 16u * (5u + 1u * all + whose);
-    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
-      const uint first = low + g, end = low + min(g + few, most);
-      for (g = first; g < end; g++)
-        link1(g, p1_0, p1_1, p1_2, p1_3, w1_0);
-      mem_fence(CLK_GLOBAL_MEM_FENCE);
-      atomic_add(turns + 32, end - first);
-    }
-  }
-  do while (turns[16] < w0_2) SNT_PAUSE; while (atomic_or(turns + 16, 0u) < w0_2);
-  do while (turns[32] < w1_0) SNT_PAUSE; while (atomic_or(turns + 32, 0u) < w1_0);
-  for (uint at = 0u; at < all; at++) {
-    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w2_2, whose), most = SNT_SHARE(w2_2, whose + 1u) - low;
-    volatile __global uint *taken = turns + 16u * (5u + 2u * all + whose);
-    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
-      const uint first = low + g, end = low + min(g + few, most);
-      for (g = first; g < end; g++)
-        link0(g, p2_0, p2_1, w2_0, w2_1, w2_2);
-      mem_fence(CLK_GLOBAL_MEM_FENCE);
-      atomic_add(turns + 48, end - first);
-    }
-  }
-  do while (turns[48] < w2_2) SNT_PAUSE; while (atomic_or(turns + 48, 0u) < w2_2);
-  for (uint at = 0u; at < all; at++) {
-    const uint whose = own + at < all ? own + at : own + at - all, low = SNT_SHARE(w3_2, whose), most = SNT_SHARE(w3_2, whose + 1u) - low;
-    volatile __global uint *taken = turns + 16u * (5u + 3u * all + whose);
-    for (uint few = most / 32u + 1u, g; *taken < most && (g = atomic_add(taken, few)) < most;) {
-      const uint first = low + g, end = low + min(g + few, most);
-      for (g = first; g < end; g++)
-        link0(g, p2_0, p2_1, w3_0, w3_1, w3_2);
-      mem_fence(CLK_GLOBAL_MEM_FENCE);
-      atomic_add(turns + 64, end - first);
-    }
-  }
+  share0(turns, 0u, all, own, p1, p2, w0_0, w0_1, w0_2);
+  share1(turns, 1u, all, own, p3, p4, p5, p6, w1_0);
+  finish(turns + 16, w0_2);
+  finish(turns + 32, w1_0);
+  share0(turns, 2u, all, own, p2, p3, w2_0, w2_1, w2_2);
+  finish(turns + 48, w2_2);
+  share0(turns, 3u, all, own, p2, p3, w3_0, w3_1, w3_2);
   if (atomic_inc(turns + 0) + 1u == all)
     for (uint i = 0u; i < 16u * (5u + 4u * all); i += 16u) turns[i] = 0u;
 }

@@ -54,6 +54,13 @@ static const char loops[] =
     "    %m3 = matmul %s3, %w\n    %t3 = tanh %m3\n    %j3 = add %i3, 1\n    yield %t3, %j3\n  }\n"
     "  return y=%y, a=%a, b=%b\n}\n";
 
+/* A state in two halves that are written in turn, and four inputs: one launch binds eight of 96. */
+static const char row[] =
+    "graph @row(%x: f32[1,512], %a: f32[1,512], %b: f32[1,512], %c: f32[1,512]) {\n  %w: f32[512,512] = const normal seed=3 scale=0.05\n"
+    "  %y: f32[1,512] = repeat trips=16 (%s: f32[1,512] = %x) {\n"
+    "    %m = matmul %s, %w\n    %p = mul %m, %a\n    %q = add %p, %b\n    %t = tanh %q\n    %u = mul %t, %c\n    yield %u\n  }\n"
+    "  return y=%y\n}\n";
+
 typedef struct bench {
   snt_context *context;
   snt_device *device;
@@ -61,9 +68,9 @@ typedef struct bench {
   snt_exec *apart, *together;
 } bench;
 
-static bool open_bench(snt_context *context, const char *selector, const char *text, bench *b) {
+static bool open_bench(snt_context *context, const char *selector, const char *text, uint32_t flags, bench *b) {
   const snt_open_info open = {.head = SNT_HEAD(open_info), .selector = selector};
-  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = SNT_COMPILE_UNFUSED};
+  const snt_compile_info info = {.head = SNT_HEAD(compile_info), .flags = flags};
   const snt_exec_info apart = {.head = SNT_HEAD(exec_info), .flags = SNT_EXEC_APART};
   snt_graph *graph = NULL;
   snt_profile *profile = NULL;
@@ -164,7 +171,7 @@ static void check_bits(bench *b, const char *selector) {
 static void check_loops(snt_context *context, const char *selector) {
   uint32_t trips[2] = {0}, open = 0;
   bench b;
-  if (!open_bench(context, selector, loops, &b)) return;
+  if (!open_bench(context, selector, loops, SNT_COMPILE_UNFUSED, &b)) return;
   for (uint32_t i = 0; i < b.together->chain_count; i++) {
     const exec_chain *c = &b.together->chains[i];
     const uint32_t steps = (c->end - c->first) * c->trips;
@@ -178,11 +185,22 @@ static void check_loops(snt_context *context, const char *selector) {
   close_bench(&b);
 }
 
+static void check_slots(snt_context *context, const char *selector) {
+  uint32_t trips = 0, slots = 0;
+  bench b;
+  if (!open_bench(context, selector, row, 0, &b)) return;
+  for (uint32_t i = 0; i < b.together->chain_count; i++)
+    if (b.together->chains[i].trips > trips) trips = b.together->chains[i].trips, slots = b.together->chains[i].binding_count;
+  tap_ok(trips == 16 && slots == 9, "%s: what trips have in common is bound once: %u trips, %u slots", selector, trips, slots);
+  tap_is_int(count_other(&b, b.together, 0, 2), 0, "%s: they give the bits of a launch a step", selector);
+  close_bench(&b);
+}
+
 static void check_long_layers(snt_context *context, const char *selector) {
   static char text[8192];
   bench b;
   write_long_layers(text, sizeof text);
-  if (!open_bench(context, selector, text, &b)) return;
+  if (!open_bench(context, selector, text, SNT_COMPILE_UNFUSED, &b)) return;
   const uint32_t few = snt_exec_job_count(b.together);
   uint32_t whole = 0;
   for (uint32_t i = 0; i < b.together->chain_count; i++) whole += b.together->chains[i].end - b.together->chains[i].first == KINDS;
@@ -196,7 +214,7 @@ static void check_device(snt_context *context, const char *selector) {
   static char text[8192];
   bench b;
   write_layers(text, sizeof text);
-  if (!open_bench(context, selector, text, &b)) {
+  if (!open_bench(context, selector, text, SNT_COMPILE_UNFUSED, &b)) {
     tap_skip("%s is not here", selector);
     return;
   }
@@ -216,6 +234,7 @@ static void check_device(snt_context *context, const char *selector) {
   snt_exec_destroy(second.apart);
   close_bench(&b);
   check_loops(context, selector);
+  check_slots(context, selector);
   check_long_layers(context, selector);
 }
 

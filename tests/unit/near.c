@@ -5,9 +5,10 @@
 #include "tools/host/host.h"
 #include "api/exec.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 64, COLUMNS = 16384, ROUNDS = 60 };
+enum { ROWS = 64, COLUMNS = 16384, ROUNDS = 60, LAYERS = 12 };
 
 static const char
     far_text[] = "graph @far(%x: f32[64], %z: f32[64,16384]) {\n"
@@ -109,6 +110,20 @@ static void check_steps(snt_device *device, const made *trips) {
   tap_ok(given > 0 && more > 1999.5, "each of 2000 steps takes the submitting thread something");
 }
 
+/* Products after each other, whose weights are 3 MB together: each alone fits a near cache, all do not stay there from run to run. */
+static void check_layers(snt_context *context, snt_device *device) {
+  made m = {NULL, NULL};
+  char text[LAYERS * 160 + 80];
+  size_t at = (size_t)snprintf(text, sizeof text, "graph @layers(%%q0: f32[1,256]) {\n");
+  for (int i = 0; i < LAYERS; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at,
+                           "  %%w%d: f32[256,256] = const normal seed=%d scale=0.05\n  %%p%d = matmul %%q%d, %%w%d\n  %%q%d = tanh %%p%d\n",
+                           i, i, i, i, i, i + 1, i);
+  (void)snprintf(text + at, sizeof text - at, "  return y=%%q%d\n}\n", LAYERS);
+  tap_ok(make(context, device, text, 0, &m) && !m.exec->near, "nor are %d products whose weights no near cache keeps", LAYERS);
+  drop(&m);
+}
+
 static void check_device(snt_context *context, snt_device *device) {
   turns t = {.device = device};
   made apart = {NULL, NULL}, twice = {NULL, NULL}, open = {NULL, NULL}, one = {NULL, NULL}, trips = {NULL, NULL};
@@ -123,6 +138,7 @@ static void check_device(snt_context *context, snt_device *device) {
     tap_ok(!open.exec->near, "and what may be more than its hint says");
     tap_ok(one.exec->near && !trips.exec->near, "a product of a row, and not 2000 of them after each other");
     check_steps(device, &trips);
+    check_layers(context, device);
     check_turns(&t, context);
   }
   drop(&t.far), drop(&t.near), drop(&apart), drop(&twice), drop(&open), drop(&one), drop(&trips);
