@@ -382,7 +382,7 @@ void contract_look_ahead(contraction *t, int64_t passes, bool by_outer) {
   if (t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel) return;
   if (!contract_literal(t, t->lane_axis, &columns) || !contract_literal(t, by_outer ? t->outer_axis : CONTRACT_NONE, &matrices)) return;
   if ((double)(terms * columns * matrices * 4) < p->l2_bytes) return;
-  if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
+  if (2. * (double)(terms * width * 4) > 0.75 * fmax(p->second_bytes, p->l2_bytes)) return; /* both stay near */
   t->ahead.wanted = true;
   t->ahead.memory = panel->memory;
   const int64_t size = t->blocks.size ? t->blocks.size : 1; /* of what starts at the panel's `lo` */
