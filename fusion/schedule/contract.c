@@ -198,14 +198,16 @@ static double pick_parts(const contraction *t, sharing *s) {
   return best;
 }
 
-/* A padded operand that a kernel before stores is copied by no part. */
+/* A padded operand that a kernel before stores is copied by no part. Units wait for it: what is cheaper by 3 % takes 2 % longer (128 channels of 56 x 56, stride
+   2), by 13 and 16 % it is 0.85 and 0.90 of the time (512 of 14 x 14, 256 of 28 x 28). */
 static void pick_parts_or_store(contraction *t, sharing *s) {
   const cost_profile *p = t->c->options->profile;
+  const double least_gain = 0.95;
   sharing apart = *s;
   const double here = pick_parts(t, s);
   if (!contract_can_store_pad(t)) return;
   t->staged_count = 0;
-  if (pick_parts(t, &apart) + p->launch_ns + 2 * schedule_bytes(t->c, t->staged[0]) / p->cache_gbs < here)
+  if (pick_parts(t, &apart) + p->launch_ns + 2 * schedule_bytes(t->c, t->staged[0]) / p->dram_gbs < least_gain * here)
     *s = apart, t->stored_pad = t->staged[0];
   else t->staged_count = 1;
 }
