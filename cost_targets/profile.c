@@ -19,7 +19,7 @@ static const char units[][5] = {[NONE] = "", [BYTES] = "B", [NS] = "ns", [GBS] =
 #define KEYS(FIELD, CAP, MMA) \
     FIELD(KEY_TEXT, name, NONE) FIELD(KEY_TEXT, target, NONE) FIELD(KEY_SIMD, simd, NONE) FIELD(KEY_READS, reads, NONE) FIELD(KEY_U8, discrete, NONE) FIELD(KEY_U8, plain_runs, NONE) FIELD(KEY_U8, run_fetch_lanes, NONE) FIELD(KEY_U8, both_sides, NONE) FIELD(KEY_U8, item_vectors, NONE) FIELD(KEY_U8, hand_texels, NONE) FIELD(KEY_U8, rolls_images, NONE) \
     FIELD(KEY_DOUBLE, units, NONE) FIELD(KEY_DOUBLE, lanes, NONE) FIELD(KEY_DOUBLE, registers, NONE) \
-    FIELD(KEY_DOUBLE, l1_bytes, BYTES) FIELD(KEY_DOUBLE, l2_bytes, BYTES) FIELD(KEY_DOUBLE, l3_bytes, BYTES) FIELD(KEY_DOUBLE, local_bytes, BYTES) \
+    FIELD(KEY_DOUBLE, l1_bytes, BYTES) FIELD(KEY_DOUBLE, l2_bytes, BYTES) FIELD(KEY_DOUBLE, l3_bytes, BYTES) FIELD(KEY_DOUBLE, second_bytes, BYTES) FIELD(KEY_DOUBLE, local_bytes, BYTES) \
     FIELD(KEY_DOUBLE, group_items, NONE) FIELD(KEY_DOUBLE, row_items, NONE) FIELD(KEY_DOUBLE, min_groups, NONE) FIELD(KEY_DOUBLE, saturate_items, NONE) \
     FIELD(KEY_DOUBLE, launch_ns, NS) FIELD(KEY_U32, launch_steps, NONE) FIELD(KEY_DOUBLE, group_ns, NS) FIELD(KEY_DOUBLE, link_ns, NS) FIELD(KEY_DOUBLE, near_ns, NS) FIELD(KEY_DOUBLE, wake_ns, NS) FIELD(KEY_DOUBLE, least_saving, NS) \
     FIELD(KEY_DOUBLE, dram_gbs, GBS) FIELD(KEY_DOUBLE, cache_gbs, GBS) FIELD(KEY_DOUBLE, l2_gbs, GBS) FIELD(KEY_DOUBLE, l1_gbs, GBS) FIELD(KEY_DOUBLE, strided_factor, NONE) \

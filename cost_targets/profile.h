@@ -48,7 +48,8 @@ typedef struct cost_profile {
   double fma_per_cycle; /* vector FMAs a unit issues a cycle */
   double mma_per_cycle; /* products of bytes that a unit's matrix units add up a cycle; half as many of 16 bits */
   double dot4_steps; /* multiply-adds that a product of words of four bytes takes as long as, operands taken apart; 0: one, in one piece */
-  double port_lanes; /* that a port takes at once: wider vectors go through it in parts; 0: all */
+  double second_bytes; /* of a unit's second cache, as it says itself, for what is fetched ahead; 0: l2_bytes, by which prices go */
+  double port_lanes;   /* that a port takes at once: wider vectors go through it in parts; 0: all */
   double op_cycles, special_cycles, div_cycles; /* a vector of `lanes`: add/mul; transcendental (our expansion); division or sqrt */
   double table_exp_cycles, table_tanh_cycles, table_erf_cycles; /* where a vector is a table (caps.permute); 0: as elsewhere */
   float cycles[IR_OP_COUNT][COST_TYPE_COUNT];                   /* `cycles.exp.f32`: of this operator; 0: what its class says */

@@ -61,6 +61,7 @@ typedef struct contraction {
     uint32_t sums; /* memory */
     ir_expr lo;    /* of the label, where the block at hand starts */
   } blocks;
+  uint32_t stored_pad, stored_in; /* a padded operand that a kernel before stores, and its buffer; 0: none is */
 } contraction;
 
 typedef enum { CONTRACT_IN_PLACE, CONTRACT_PANEL, CONTRACT_PACKED } contract_form;
@@ -120,6 +121,8 @@ int64_t contract_stride(contraction *, uint32_t member, uint32_t operand, uint32
 void contract_find_pads(contraction *, uint32_t node);
 bool contract_can_stage(contraction *);
 bool contract_stage_pads(contraction *, ir_expr outer_lo, int64_t outer_count);
+bool contract_can_store_pad(const contraction *);  /* the one that is staged: of literal extents, in whole vectors */
+snt_result contract_store_pad(contraction *);      /* `stored_pad`, if there is one */
 bool contract_settle_lane_operands(contraction *); /* fills lane_form; false: the lanes of one cannot be read in vectors */
 bool contract_has_form(const contraction *, contract_form);
 /* After the panel was opened; passes: over it, by this work-item; 0: unknown. by_outer: each index of the outer axis has a panel of its own. */

@@ -8,7 +8,7 @@ snt_result contract_build_sum(contract_local *l) {
   contraction *t = l->t;
   expr_pool *x = t->c->graph->pool;
   emit *e = t->e = emit_begin(t->c, t->group, "contract_sum");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(t->c->diag, "schedule");
   const local_axis *columns = &l->columns;
   const uint32_t unit = expr_multiple_of(x, columns->dims[columns->count - 1]) % LOCAL_VECTOR ? 1 : LOCAL_VECTOR;
   const ir_expr across = expr_div(x, columns->extent, unit), plane = expr_mul(x, across, l->rows.extent);

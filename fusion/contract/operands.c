@@ -126,7 +126,39 @@ bool contract_can_stage(contraction *t) {
   return true;
 }
 
+bool contract_can_store_pad(const contraction *t) {
+  if (t->staged_count != 1) return false;
+  const ir_tensor *type = &ir_at(t->c->graph, t->staged[0])->type;
+  int64_t elements;
+  return expr_is_const(t->c->graph->pool, ir_tensor_elements(t->c->graph->pool, type), &elements) &&
+         type->dims[type->rank - 1] % t->lanes == 0 && type->dtype == t->type.base;
+}
+
+/* Row by row of its last axis. */
+snt_result contract_store_pad(contraction *t) {
+  if (!t->stored_pad) return SNT_OK;
+  emit *e = emit_begin(t->c, t->group, "pad");
+  if (!e) return ir_no_memory(t->c->diag, "schedule");
+  const ir_tensor *type = &ir_at(e->g, t->stored_pad)->type;
+  const uint32_t last = type->rank - 1u;
+  stage_info info = {
+      .node = t->stored_pad, .storage = STAGE_WORKSPACE, .ring_axis = -1, .groups = schedule_product(e->x, last, type->dims)};
+  ir_expr groups, rest = info.group = schedule_units(e, info.groups, type->dims[last], &groups);
+  info.extent[last] = type->dims[last];
+  for (uint32_t d = last; d-- > 0; rest = expr_div(e->x, rest, type->dims[d]))
+    info.origin[d] = expr_mod(e->x, rest, type->dims[d]), info.extent[d] = 1;
+  const uint32_t memory = emit_stage(e, &info, t->lanes, UINT32_MAX);
+  schedule_units_end(e, info.group);
+  if (!e->failed) t->stored_in = e->slots.at[e->k->memories.at[memory].slot];
+  return emit_end(e, groups, 0, 0, NULL);
+}
+
 bool contract_stage_pads(contraction *t, ir_expr outer_lo, int64_t outer_count) {
+  if (t->stored_pad) {
+    stage_info info = {.node = t->stored_pad, .storage = STAGE_PACKED, .ring_axis = -1};
+    memcpy(info.extent, ir_at(t->e->g, info.node)->type.dims, sizeof info.extent);
+    emit_stage_given(t->e, &info, t->stored_in, 0);
+  }
   for (uint32_t i = 0; i < t->staged_count; i++)
     if (!stage_pad(t, t->staged[i], outer_lo, outer_count)) return false;
   return true;
@@ -350,7 +382,7 @@ void contract_look_ahead(contraction *t, int64_t passes, bool by_outer) {
   if (t->set.count != 1 || t->lane_form[0] != CONTRACT_PACKED || !panel) return;
   if (!contract_literal(t, t->lane_axis, &columns) || !contract_literal(t, by_outer ? t->outer_axis : CONTRACT_NONE, &matrices)) return;
   if ((double)(terms * columns * matrices * 4) < p->l2_bytes) return;
-  if (2. * (double)(terms * width * 4) > 0.75 * p->l2_bytes) return; /* both stay near */
+  if (2. * (double)(terms * width * 4) > 0.75 * fmax(p->second_bytes, p->l2_bytes)) return; /* both stay near */
   t->ahead.wanted = true;
   t->ahead.memory = panel->memory;
   const int64_t size = t->blocks.size ? t->blocks.size : 1; /* of what starts at the panel's `lo` */

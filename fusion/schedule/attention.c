@@ -28,7 +28,7 @@ attend_array attend_array_add(attend *t, const char *name, int64_t elements) {
 snt_result attend_begin(attend *t, const char *name) {
   t->ulp = ir_ops[IR_OP_exp].max_ulp;
   t->e = emit_begin(t->c, t->group, name);
-  return t->e ? SNT_OK : ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  return t->e ? SNT_OK : ir_no_memory(t->c->diag, "schedule");
 }
 
 uint32_t attend_load(attend *t, const attend_array *array, ir_expr offset) {

@@ -126,7 +126,7 @@ ir_expr contract_item(emit *e, ir_expr group, uint32_t items, ir_expr tiles) {
 snt_result contract_build_flat(contraction *t, const contract_guard *guard) {
   expr_pool *x = t->c->graph->pool;
   int64_t columns = 0;
-  if (!begin(t) || !is_suitable(t, &columns)) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!begin(t) || !is_suitable(t, &columns)) return ir_no_memory(t->c->diag, "schedule");
   if (depends_on_tile(t)) t->rows = t->vectors = 1; /* no two tiles share an element */
   const int64_t width = (int64_t)VECTOR * t->vectors;
   t->past_rows = goes_past(t, 1 - t->lane_operand, t->row_axis);

@@ -215,7 +215,7 @@ static void declare_panels(contract_local *l) {
 snt_result contract_build_local(contract_local *l, const contract_guard *guard) {
   contraction *t = l->t;
   emit *e = t->e = emit_begin(t->c, t->group, "contract");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(t->c->diag, "schedule");
   uint32_t acc[CONTRACT_CELLS];
   for (uint32_t i = 0; i < CONTRACT_LABELS; i++) t->at[i] = 0;
   const ir_expr groups = place_group(l);

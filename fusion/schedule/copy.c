@@ -56,12 +56,9 @@ snt_result schedule_copy(fusion_context *c, uint32_t node, uint32_t buffer) {
     schedule_vector_loop(e, lo, expr_min(x, expr_add(x, lo, expr_int(x, per)), elements), schedule_lanes(c), 1, copy_elements, &job);
     return end_copy(e, groups);
   }
-  uint32_t items = (uint32_t)c->options->profile->group_items;
-  if (items > c->options->profile->max_items) items = c->options->profile->max_items;
-  const ir_expr groups = expr_ceil_div(x, elements, (ir_expr)items), item = emit_item(e, 0, items),
-                at = expr_add(x, expr_mul(x, emit_group(e, groups), (ir_expr)items), item);
-  emit_if_below(e, at, elements);
+  ir_expr groups;
+  const ir_expr at = schedule_units(e, elements, 1, &groups);
   copy_elements(e, &job, at);
-  emit_if_end(e);
+  schedule_units_end(e, at);
   return end_copy(e, groups);
 }

@@ -219,7 +219,7 @@ static snt_result build_step(depthwise *d, uint32_t choice, uint32_t count, cons
   contraction *t = &d->t;
   fusion_context *c = t->c;
   emit *e = t->e = emit_begin(c, t->group, "depthwise");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   depthwise_begin_row(d);
   depthwise_emit_row(d);
   depthwise_end_row(d);

@@ -35,7 +35,7 @@ snt_result schedule_image_build(fusion_context *c, const fusion_group *group) {
   const char *wrong = fusion_image_axes(x, t, fusion_image_layout(c, group->hero), &axes);
   if (wrong) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "%s", wrong);
   emit *e = emit_begin(c, group, "image");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   uint32_t height = TILE_HEIGHT;
   while (height > 1 && c->options->profile->max_items && TILE_WIDTH * height > c->options->profile->max_items) height /= 2;
   const ir_expr across = expr_ceil_div(x, t->dims[axes.x], TILE_WIDTH), down = expr_ceil_div(x, t->dims[axes.y], (ir_expr)height);

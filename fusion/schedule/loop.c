@@ -137,7 +137,7 @@ static snt_result build_explicit(fusion_context *c, const fusion_group *group) {
   uint32_t count, widest = 0;
   emit *e = emit_begin(c, group, "loop");
   loop_box *boxes = loop_find_boxes(c, group, &count);
-  if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e || !boxes) return ir_no_memory(c->diag, "schedule");
   loop_job job = {.group = group};
   for (uint32_t i = 1; i < count; i++)
     if (schedule_hint(x, boxes[i].space.columns) > schedule_hint(x, boxes[widest].space.columns)) widest = i;
@@ -281,7 +281,7 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
   uint32_t count;
   emit *e = emit_begin(c, group, "loop");
   loop_box *boxes = loop_find_boxes(c, group, &count);
-  if (!e || !boxes) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e || !boxes) return ir_no_memory(c->diag, "schedule");
   loop_job job = {.group = group};
   for (uint32_t i = 0; i < count; i++) pick_lanes(c, group, &boxes[i]);
   const uint32_t hand = count == 1 ? hand_vectors(c, group, boxes) : 0;

@@ -573,11 +573,11 @@ static snt_result build_across(row_job *j) {
 snt_result schedule_row_build(fusion_context *c, const fusion_group *group) {
   row_job j = {.c = c, .group = group, .items = 1, .lanes = 1};
   j.e = emit_begin(c, group, fusion_kind_names[group->kind]);
-  if (!j.e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!j.e) return ir_no_memory(c->diag, "schedule");
   row_find_shape(&j);
   j.e->stream = schedule_streams(c, group, true);
   j.keep_stage = schedule_keeps_rows(c, group, 1);
-  if (!row_find_kept(&j)) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!row_find_kept(&j)) return ir_no_memory(c->diag, "schedule");
   row_find_homes(&j);
   if (j.across) return build_across(&j);
   return schedule_is_explicit(c) ? build_rows_explicit(&j) : build_rows_lanes(&j);

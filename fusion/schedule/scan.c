@@ -80,7 +80,7 @@ snt_result schedule_scan_build(fusion_context *c, const fusion_group *group) {
   job.reverse = ir_attr_flag(g, group->hero, IR_ATTR_reverse);
   if (scan_wants_chunks(c, &job)) return schedule_scan_chunks(c, &job);
   emit *e = emit_begin(c, group, "scan");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   const ir_expr outer = schedule_product(g->pool, job.axis, t->dims),
                 inner = schedule_product(g->pool, t->rank - job.axis - 1, t->dims + job.axis + 1);
   return schedule_is_explicit(c) ? build_explicit(c, e, &job, outer, inner) : build_lanes(c, e, &job, outer, inner);

@@ -54,7 +54,7 @@ bool scan_wants_chunks(const fusion_context *c, const scan_job *s) {
 
 static snt_result begin(chunk_job *j, const char *suffix) {
   j->e = emit_begin(j->c, j->scan->group, suffix);
-  return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->scan->group->hero, "out of host memory");
+  return j->e ? SNT_OK : ir_no_memory(j->c->diag, "schedule");
 }
 
 static void set_chunk(chunk_job *j, ir_expr unit, ir_expr chunks) {

@@ -27,7 +27,7 @@ typedef struct scatter_job {
   int32_t sum_type;
 } scatter_job;
 
-static snt_result starved(const scatter_job *j) { return ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory"); }
+static snt_result starved(const scatter_job *j) { return ir_no_memory(j->c->diag, "schedule"); }
 
 static snt_result begin(scatter_job *j, const char *suffix) {
   j->e = emit_begin(j->c, j->group, suffix);

@@ -171,8 +171,7 @@ static snt_result put_pass(sort_job *j, const plan_step *model, uint32_t pass) {
   s.bindings = IR_NEW_ARRAY(p->arena, plan_binding, s.binding_count);
   s.scalars = IR_NEW_ARRAY(p->arena, ir_expr, s.scalar_count);
   s.guards = IR_NEW_ARRAY(p->arena, plan_condition, 1);
-  if (!s.name || !s.bindings || !s.scalars || !s.guards)
-    return ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+  if (!s.name || !s.bindings || !s.scalars || !s.guards) return ir_no_memory(j->c->diag, "schedule");
   for (uint32_t i = 0; i < s.binding_count; i++) {
     s.bindings[i] = model->bindings[i];
     for (uint32_t side = 0; side < 2 && pass % 2; side++) {
@@ -184,7 +183,7 @@ static snt_result put_pass(sort_job *j, const plan_step *model, uint32_t pass) {
   const ir_expr to[2] = {(ir_expr)RUN << pass, RUN_BITS + 1 + pass};
   for (uint32_t i = 0; i < s.scalar_count; i++) s.scalars[i] = expr_substitute(x, model->scalars[i], 2, from, to);
   s.guards[0] = guard_of(j, to[0]);
-  return IR_PUSH(p->arena, &p->steps, s) ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+  return IR_PUSH(p->arena, &p->steps, s) ? SNT_OK : ir_no_memory(j->c->diag, "schedule");
 }
 
 static snt_result build_passes(sort_job *j, ir_expr *odd) {

@@ -22,7 +22,7 @@ uint32_t sort_comes_before(const sort_job *j, uint32_t a, uint32_t b) { return j
 
 snt_result sort_begin(sort_job *j, const char *suffix) {
   j->e = emit_begin(j->c, j->group, suffix);
-  return j->e ? SNT_OK : ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->node, "out of host memory");
+  return j->e ? SNT_OK : ir_no_memory(j->c->diag, "schedule");
 }
 
 static void store_place(sort_job *j, ir_expr place, uint32_t key, uint32_t rank) {

@@ -151,7 +151,7 @@ snt_result schedule_staged_build(fusion_context *c, const fusion_group *group) {
   staged s;
   if (!plan(c, group, &s)) return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", group->hero, "rows that cannot be staged");
   emit *e = s.t.e = s.d.t.e = emit_begin(c, group, "staged");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   depthwise_begin_row(&s.d);
   stage_row(&s);
   contract_make_lanes(&s.t, s.t.lanes);

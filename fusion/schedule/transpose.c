@@ -223,7 +223,7 @@ static snt_result build_blocks(transpose_job *j) {
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
   emit *e = j->e = emit_begin(c, j->group, "transpose");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", j->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   const ir_tensor *t = &ir_at(c->graph, j->group->hero)->type;
   const ir_expr sources = t->dims[j->source_axis], lanes = t->dims[j->lane_axis];
   const int64_t width = j->width, line = j->line;

@@ -296,7 +296,7 @@ static ir_expr place_group(tile *t) {
 snt_result transpose_build_local(transpose_job *j) {
   tile t;
   emit *e = j->e = emit_begin(j->c, j->group, "transpose");
-  if (!e) return ir_fail(j->c->diag, SNT_E_HOST_MEM, "schedule", j->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(j->c->diag, "schedule");
   if (!find_tile(j, &t)) e->failed = true;
   const ir_expr groups = place_group(&t), item = emit_item(e, 0, ACROSS * DOWN);
   t.across = expr_mod(e->x, item, ACROSS), t.down = expr_div(e->x, item, ACROSS);

@@ -259,7 +259,7 @@ static void store_row(window_job *j, ir_expr lo, ir_expr hi, ir_expr group, ir_e
 static snt_result build_explicit(fusion_context *c, const fusion_group *group, window_job *j) {
   expr_pool *x = c->graph->pool;
   emit *e = j->e = emit_begin(c, group, "window");
-  if (!e) return ir_fail(c->diag, SNT_E_HOST_MEM, "schedule", group->hero, "out of host memory");
+  if (!e) return ir_no_memory(c->diag, "schedule");
   const ir_tensor *hero = &ir_at(c->graph, group->hero)->type;
   const ir_expr height = hero->dims[j->rank - 2], planes = schedule_product(x, j->rank - 2, hero->dims);
   int64_t begins[MAX_RINGS];

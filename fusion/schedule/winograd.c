@@ -251,7 +251,7 @@ static snt_result build(transform *w) {
   contraction *t = &w->t;
   expr_pool *x = t->c->graph->pool;
   emit *e = t->e = emit_begin(t->c, t->group, "winograd");
-  if (!e) return ir_fail(t->c->diag, SNT_E_HOST_MEM, "schedule", t->group->hero, "out of host memory");
+  if (!e) return ir_no_memory(t->c->diag, "schedule");
   ir_expr extent[SNT_MAX_RANK];
   const uint32_t items = (uint32_t)fmin(t->c->options->profile->group_items, CONTRACT_ITEMS);
   const ir_expr all = count_tiles(w, extent);

@@ -95,11 +95,24 @@ static double port_lanes(uint64_t native) {
   return (void)native, 0;
 }
 
+/* Bytes of a unit's second cache (Intel SDM, CPUID leaf 4; AMD APM 3, leaf 8000_001D, the same fields: EAX bits 7:5 are the level, the others one less than the
+   ways, partitions, bytes of a line and sets); 0: it is not known. */
+static double second_cache(void) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  for (unsigned leaf = 4; leaf; leaf = leaf == 4 ? 0x8000001d : 0)
+    if (__get_cpuid_count(leaf, 2, &a, &b, &c, &d) && (a >> 5 & 7) == 2)
+      return ((b >> 22) + 1.) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (c + 1.);
+#endif
+  return 0;
+}
+
 /* The explicit class forms vectors itself, so the native width is the tile's unit, and AVX-512 doubles the register file too. */
 static void query_vectors(ocl_device *device, cost_profile *profile) {
   uint64_t native = ocl_query_uint(&device->api, device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
   if (profile->simd != COST_SIMD_EXPLICIT || native < 4) return;
   profile->port_lanes = port_lanes(native);
+  profile->second_bytes = second_cache();
   cost_profile_widen(profile, (double)native);
   profile->registers = native >= 16 ? 32 : OCL_FEW_REGISTERS;
   device->dot4 = device->family->assembles ? dot4_bits(native) : 0;
