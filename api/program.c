@@ -131,6 +131,17 @@ static snt_result compile_own(snt_program *p, const kir_kernel *source, uint32_t
   return SNT_OK;
 }
 
+/* A driver that ends all loops of an item after so many trips gives wrong answers beyond; trips that only the run knows are one here. */
+static snt_result check_trips(const snt_program *p, const kir_kernel *legal, snt_diag *diag) {
+  kir_mix mix;
+  if (!p->profile.max_trips) return SNT_OK;
+  kir_count_mix(legal, 1, &mix);
+  if (mix.trips <= p->profile.max_trips) return SNT_OK;
+  return ir_fail(diag, SNT_E_UNSUPPORTED, "codegen", 0,
+                 "kernel %s: an item may make %.0f trips of its loops; the device ends them after %u", legal->name, mix.trips,
+                 p->profile.max_trips);
+}
+
 static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kernel, uint32_t target, const snt_compile_info *info,
                               snt_diag *diag) {
   const codegen_target *t = rt_codegen(api_targets[target].bit);
@@ -147,6 +158,7 @@ static snt_result emit_target(snt_program *p, ir_arena scratch[2], uint32_t kern
   for (uint32_t row = 0; row < source->owns.count; row++) SNT_TRY(compile_own(p, source, row, t, info, diag));
   kir_init(legal, &p->arena, source->name);
   SNT_TRY(kir_run_passes_in(scratch, source, legal, &caps, NULL, NULL, diag));
+  SNT_TRY(check_trips(p, legal, diag));
   legal->name = api_entry_name(legal->name);
   SNT_TRY(t->emit(legal, &caps, &p->arena, &k->code[target].code, diag));
   k->legal[target] = legal;

@@ -138,4 +138,6 @@ typedef struct kir_mix {
   double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers, trips; /* trips: of all its loops */
 } kir_mix;
 void kir_count_mix(const kir_kernel *, double trips, kir_mix *out);
+/* Where all its loops together may have more than three quarters of so many trips: several bodies a trip (up to 32) in each that has no other inside. */
+void kir_spread_trips(kir_kernel *, double most);
 #endif

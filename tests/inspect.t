@@ -117,6 +117,16 @@ for my $case ([1021, 'f32', 1.25, 128], [577, 'f32', 1.25, 128], [197, 'f32', 1.
   is($k->{conflicts}, 0, "softmax of $columns $type on h100: no conflicts of banks");
 }
 
+# sums down few columns: parts of the rows, so that the device has groups enough, of whose items no two walk the same; and the parts
+for my $case (['65536,64', '0', 500], ['64,4096,8', '0,1', 500], ['4096,1024', '0', 500], ['32,16,64,64', '0,2,3', 250], ['100000,20', '0', 250]) {
+  my ($shape, $axes, $groups) = @$case;
+  my $list = inspect(put('down.snt', "graph \@down(%x: f32[$shape]) {\n  %y = reduce.sum %x, axes=[$axes]\n  return y=%y\n}\n") . ' --profile h100 --sample 3');
+  is(scalar @$list, 2, "sums of $shape along $axes on h100: in parts");
+  cmp_ok($list->[0]{groups}, '>=', $groups, "sums of $shape along $axes on h100: groups");
+  cmp_ok($list->[0]{items}, '>=', 64, "sums of $shape along $axes on h100: items");
+  cmp_ok($list->[0]{excess}, '<=', 1.05, "sums of $shape along $axes on h100: sectors near the fewest possible");
+}
+
 # scans along memory: a group walks a line, or a chunk of a long one, its items beside each other; every unit has some of one line of 4 Mi
 for my $case (['4194304', 0, 2, 512, 1.01], ['4096,1024', 1, 1, 4096, 1.01], ['64,1021', 1, 1, 64, 1.25]) {
   my ($shape, $axis, $kernels, $groups, $most) = @$case;
@@ -343,8 +353,8 @@ for my $device (['interp', 'interp'], ['opencl:pocl', 'opencl'], ['vulkan:llvmpi
     print $out "caps.mma.f16 = 0\ncaps.mma.bf16 = 0\ncaps.mma.i8 = 0\ncaps.mma.u8 = 0\n" if $target eq 'spirv'; # of CUDA's sizes: tests/units.t
     close $out;
     SKIP: {
-      skip(lacks($selector), 28) if lacks($selector);
-      for my $model (glob 'tests/inspect/{rows_odd,scans,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
+      skip(lacks($selector), 29) if lacks($selector);
+      for my $model (glob 'tests/inspect/{rows_odd,scans,sums_down,stem_f16,inverted_f16,even,odd,batch,half,linear,symbolic,transposed,deep,deep_odd,transpose,transpose_bytes,transpose_odd,turned_product}.snt tests/inspect/attention_{odd,filled,window,causal,half,none,guarded,odd_f16,filled_f16,causal_bf16,dropped_f16}.snt') {
         next if $model =~ /rows_odd/ && $target eq 'spirv'; # subgroups of 32
         next if $model =~ /half|f16|transpose_|turned/ && $selector =~ /swiftshader/; # it has no 16-bit or 8-bit storage, which the profile promises
         ($code, $said) = says("$sinter run $model --device $selector --profile $profile --check --quiet");

@@ -181,6 +181,7 @@ snt_result emit_end(emit *e, ir_expr groups, uint32_t choice, uint32_t guard_cou
   if (e->failed)
     return ir_fail(c->diag, SNT_E_INTERNAL, "schedule", ir_at(e->g, e->group->hero)->origin,
                    "kernel %s: out of host memory, or its results do not follow %s", e->k->name, ir_node_name(e->g, e->group->hero));
+  if (c->options->profile->max_trips) kir_spread_trips(e->k, c->options->profile->max_trips);
   plan_step s = {.name = e->k->name, .kernel = c->plan->kernels.count, .groups = groups, .choice = choice, .guard_count = guard_count};
   s.node_count = e->group->count;
   s.nodes = e->group->nodes;

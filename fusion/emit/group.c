@@ -45,7 +45,7 @@ uint32_t emit_group_combine(emit *e, kir_op combine, uint32_t value, uint32_t it
   const kir_op across = subgroup_op(combine);
   const kir_type type = emit_value_type(e, value);
   const uint32_t beside = e->k->items[1] > 1 ? e->k->items[0] : 1;
-  const bool subgroups = beside == 1 && across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 &&
+  const bool subgroups = beside == 1 && across != KIR_NONE && p->caps.subgroup_arithmetic && type.base == SNT_F32 && type.lanes == 1 &&
                          !fusion_keeps_order(e->c->options); /* else by halves, as everywhere */
   if (subgroups && p->caps.subgroup_size == items) {
     e->k->sub = items;

@@ -423,13 +423,18 @@ static bool price_alone(group_run *r, fusion_group *group) {
   return true;
 }
 
+static fusion_group one_of(const fusion_context *c, const fusion_group *group, uint32_t member) {
+  const uint32_t node = group->nodes[member];
+  return (fusion_group){.kind = group->kind, .moved = c->facts[node].moved, .hero = node, .count = 1, .nodes = &group->nodes[member]};
+}
+
 /* As it would be with one kernel a primitive; a loop and its picks are one. */
 static bool add_unfused(group_run *r, const fusion_group *group) {
   fusion_context *c = r->s.c;
   const bool cone = group->count > 1 && ir_at(c->graph, group->hero)->op != IR_OP_loop;
   for (uint32_t i = 0; i < (cone ? group->count : 1); i++) {
     fusion_group one = *group;
-    if (cone) one = (fusion_group){.kind = group->kind, .hero = group->nodes[i], .count = 1, .nodes = &group->nodes[i]};
+    if (cone) one = one_of(c, group, i);
     if (cone && !price_alone(r, &one)) return false;
     c->ns_unfused += one.cost.ns;
     c->bytes_unfused += one.cost.bytes;

@@ -84,7 +84,7 @@ static double results_in(const map_walk *w, uint32_t in) {
 bool group_count_maps(const fusion_context *c, const fusion_group *group, double *times, double *reach) {
   map_walk w;
   bool several = reach != NULL;
-  for (uint32_t i = 0; i < group->count && !several; i++) several = c->facts[group->nodes[i]].moved;
+  for (uint32_t i = 0; i < group->count && group->moved && !several; i++) several = c->facts[group->nodes[i]].moved;
   if (!several || group->count > GROUP_MOST_MEMBERS) return false;
   w.c = c, w.group = group, w.by_pieces = reach != NULL, w.count = w.piece_count = 0;
   memset(w.in, 0, group->count * sizeof *w.in);

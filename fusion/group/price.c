@@ -461,28 +461,25 @@ static double parallel_items(const fusion_context *c, const fusion_group *group)
 }
 
 /* The most values alive at once when the members of one element are computed in graph order; each stays until its last reader. *crowded:
-   values made while more than `room` are. */
+   values made while more than `room` are. From the last member back: what is met first there is read last. */
 static double live_values(const fusion_context *c, const fusion_group *group, double room, uint32_t *crowded) {
   enum { LONGEST = 256 };
   *crowded = 0;
-  uint32_t last[LONGEST], dying[LONGEST], live = 0, most = 0;
+  bool read[LONGEST];
+  uint32_t live = 0, most = 0;
   if (group->count > LONGEST) return 0.25 * group->count;
-  memset(dying, 0, group->count * sizeof *dying);
-  for (uint32_t i = 0; i < group->count; i++) {
+  memset(read, 0, group->count);
+  for (uint32_t i = group->count; i-- > 0;) {
     const ir_node *n = ir_at(c->graph, group->nodes[i]);
     const uint32_t *args = c->graph->args.at + n->args;
-    last[i] = i;
+    live += !read[i];
     for (uint32_t a = 0; a < n->arity; a++) {
       const uint32_t at = fusion_position(c, group, c->facts[args[a]].base);
-      if (at != UINT32_MAX) last[at] = i;
+      if (at != UINT32_MAX && !read[at]) read[at] = true, live++;
     }
-  }
-  for (uint32_t i = 0; i < group->count; i++) dying[last[i]]++;
-  for (uint32_t i = 0; i < group->count; i++) {
-    live++;
     if (live + 1 > most) most = live + 1; /* and one that was just loaded */
     *crowded += live + 1 > room;
-    live -= dying[i];
+    live--;
   }
   return most;
 }

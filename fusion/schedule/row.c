@@ -4,6 +4,7 @@
 #include "fusion/schedule/row_private.h"
 
 enum { AT_ONCE = 4, MOST_AT_ONCE = 8, SUMS = 4, FEW = 16 }; /* rows, of words; registers of sums; nodes of a row beside others */
+enum { LINE = 32 };                                         /* elements that memory gives items at once */
 
 /* ---- emission of one row (or of `lanes` neighbouring rows) ---- */
 
@@ -333,10 +334,12 @@ static snt_result build_rows_explicit(row_job *j) {
   return finish(j, j->groups);
 }
 
+static uint32_t least_items(const cost_profile *p) { return p->subgroup_max > 8 ? p->subgroup_max : 8; }
+
 /* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
 static uint32_t items_beside(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
   const cost_profile *p = c->options->profile;
-  const uint32_t least = p->subgroup_max > 8 ? p->subgroup_max : 8;
+  const uint32_t least = least_items(p);
   uint32_t items = (uint32_t)p->group_items;
   while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
   while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
@@ -422,7 +425,8 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
   else {
     reduce_row(j, &how);
-    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 1), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)) : 0;
+    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, j->down), kir_const_int(e->k, kir_t(SNT_U32, 1), 0))
+                                       : 0;
     if (lead) emit_if(e, lead);
     store_rows(j, at, 1);
     if (lead) emit_if_end(e);
@@ -431,22 +435,29 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
 }
 
 /* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
-   memory of a row, and the sums of those below each other meet in local memory. 1: each walks down alone. */
-static uint32_t items_down(const row_job *j, uint32_t beside, uint32_t lanes) {
-  enum { LEAST = 16, MOST = 64, TRIPS = 4, CELL = 12 /* bytes: an extremum and its place */ };
+   memory of a row, or as much of it as divides the columns, and the sums of those below each other meet in local memory. 1: each walks down alone. */
+static uint32_t items_down(const row_job *j, uint32_t lanes, uint32_t *beside) {
+  enum { LEAST = 16, MOST = 64, MOST_ITEMS = 256, TRIPS = 4, CELL = 12 /* bytes: an extremum and its place */ };
   const expr_pool *x = j->c->graph->pool;
   const cost_profile *p = j->c->options->profile;
   const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
-  uint32_t axis = j->full.rank, down = MOST;
+  const ir_expr inner = j->kept[j->kept_rank - 1];
+  const int64_t divides = expr_multiple_of(x, inner);
+  uint32_t axis = j->full.rank, width = LINE / lanes;
   while (!j->reduced[--axis]) continue;
-  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) ||
-      expr_multiple_of(x, j->kept[j->kept_rank - 1]) % (beside * lanes))
-    return 1;
-  const double room = (double)cost_local_room(p) / (CELL * j->sweeps * beside * lanes);
-  while (down >= LEAST &&
-         (down > wanted || down > room || down * beside > p->max_items || down * TRIPS > schedule_hint(x, j->full.dims[axis])))
+  if (inner >= 0 && inner < LINE) width = (uint32_t)inner / lanes;
+  while (width > 1 && divides % (width * lanes)) width /= 2;
+  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) || divides % (width * lanes)) return 1;
+  const bool line = width * lanes == LINE;
+  const double room = (double)cost_local_room(p) / (CELL * j->sweeps * width * lanes);
+  const uint32_t items = line || p->max_items < MOST_ITEMS ? p->max_items : MOST_ITEMS;
+  const uint32_t least = width * LEAST < least_items(p) ? (least_items(p) + width - 1) / width : LEAST;
+  uint32_t down = line ? MOST : MOST_ITEMS;
+  while (down >= least && (down > wanted || down > room || down * width > items || down * TRIPS > schedule_hint(x, j->full.dims[axis])))
     down /= 2;
-  return down < LEAST ? 1 : down;
+  if (down < least) return 1;
+  *beside = width;
+  return down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
@@ -457,7 +468,7 @@ static void emit_across_unit(row_job *j, ir_expr unit, ir_expr parts, uint32_t l
   ir_expr outer_at[SNT_MAX_RANK] = {0};
   map_delinear(x, expr_div(x, unit, parts), j->kept_rank - 1, j->kept, outer_at);
   const ir_expr width = lanes * j->vectors;
-  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, unit, parts), items), emit_item(e, 0, items)), width);
+  const ir_expr first = expr_mul(x, expr_add(x, expr_mul(x, expr_mod(x, unit, parts), items), emit_item(e, !j->down, items)), width);
   const ir_expr last = expr_add(x, first, width);
   if (expr_proves_le(x, last, inner)) {
     emit_across(j, outer_at, first, lanes);
@@ -540,17 +551,17 @@ static bool emit_chosen(row_job *j, ir_expr parts, uint32_t lanes, int64_t least
 }
 
 static snt_result build_across(row_job *j) {
-  enum { LINE = 32 }; /* elements that memory gives at once */
   fusion_context *c = j->c;
   emit *e = j->e;
   expr_pool *x = c->graph->pool;
   const bool explicit_lanes = schedule_is_explicit(c);
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
-  while (lanes > 1 && lanes > schedule_hint(x, inner)) lanes /= 2;
+  while (lanes > 1 && (lanes > schedule_hint(x, inner) || (!explicit_lanes && inner >= 0 && inner < LINE && inner % lanes))) lanes /= 2;
   uint32_t items = explicit_lanes ? 1 : items_beside(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
-  j->items = explicit_lanes ? 1 : items_down(j, LINE / lanes, lanes);
-  if (j->items > 1) j->item = emit_item(e, 1, j->items), items = LINE / lanes;
+  j->items = explicit_lanes ? 1 : items_down(j, lanes, &items);
+  j->down = items > 1;
+  if (j->items > 1) j->item = emit_item(e, j->down, j->items);
   j->vectors = vectors_at_once(j, inner, lanes);
   const ir_expr parts = expr_ceil_div(x, inner, (ir_expr)(lanes * j->vectors * items)), units = expr_mul(x, parts, outer);
   int64_t per = 1;

@@ -25,6 +25,7 @@ typedef struct row_job {
   ir_expr columns;
   ir_expr apart; /* of rows in one loop: how far they are from each other */
   ir_expr item;
+  bool down;     /* the items of a row are those of the second dimension: there are others beside them */
   ir_expr start; /* of the vectors, if not 0 (sweep) */
   bool reduced[SNT_MAX_RANK];
   ir_expr at[SNT_MAX_RANK]; /* coordinates of the current row in `full`; reduced axes 0 */

@@ -64,6 +64,12 @@ static double trips_of(const kir_kernel *k, uint32_t loop, double unknown) {
   return (double)((hi + step - 1) / step);
 }
 
+/* Trips that are left of so many where several bodies are one, or all are written out. */
+static double trips_left(const kir_inst *loop, double trips) {
+  if (loop->flags & KIR_LOOP_FULL) return 0;
+  return loop->lanes > 1 && !(loop->flags & KIR_LOOP_ROLLED) ? trips / loop->lanes : trips;
+}
+
 void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   enum { MAX_DEPTH = 64 };
   double weights[MAX_DEPTH + 1] = {1};
@@ -79,11 +85,30 @@ void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
     else if (in->op == KIR_if) depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight;
     else if (in->op == KIR_loop) {
       const double inside = weight * trips_of(k, i, trips);
-      out->trips += inside;
+      out->trips += trips_left(in, inside);
       depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = inside;
     } else if (in->op == KIR_barrier) out->barriers += weight;
     else if (kir_ops[in->op].flags & KIR_MEM) count_memory(k, in, weight, out);
     else if ((kir_ops[in->op].flags & KIR_PURE) && !in->type.frag) count_arithmetic(k, in, weight, out);
     else if (in->op == KIR_mma) out->flops += weight * product;
+  }
+}
+
+void kir_spread_trips(kir_kernel *k, double most) {
+  enum { MOST_BODIES = 32 };
+  kir_mix mix;
+  int32_t bodies = 1;
+  uint32_t open = 0; /* the loop in which no other has begun */
+  kir_count_mix(k, 1, &mix);
+  while (bodies < MOST_BODIES && mix.trips > 0.75 * most * bodies) bodies *= 2;
+  for (uint32_t i = 1; i < k->insts.count && bodies > 1; i++) {
+    const kir_inst *in = kir_at(k, i);
+    if (in->op == KIR_loop) open = i;
+    if (in->op != KIR_end || in->index != open) continue;
+    kir_inst *loop = kir_at(k, open);
+    open = 0;
+    if ((loop->flags & KIR_LOOP_FULL) || trips_of(k, in->index, bodies) < bodies) continue;
+    loop->flags &= (uint16_t)~KIR_LOOP_ROLLED;
+    if (loop->lanes < bodies) loop->lanes = bodies;
   }
 }
