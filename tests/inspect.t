@@ -117,6 +117,19 @@ for my $case ([1021, 'f32', 1.25, 128], [577, 'f32', 1.25, 128], [197, 'f32', 1.
   is($k->{conflicts}, 0, "softmax of $columns $type on h100: no conflicts of banks");
 }
 
+# Winograd's tiles: what they share an item has of those beside, in local memory; planes whose rows are no whole vectors go through it as they lie
+for my $case (['h100', 64, 56, 1.01], ['dgpu', 64, 56, 1.01], ['igpu', 128, 28, 1.06], ['h100', 128, 28, 1.06], ['h100', 256, 14, 1.08], ['h100', 512, 7, 1.08]) {
+  my ($profile, $channels, $side, $most) = @$case;
+  my $name = "conv 3x3 of $channels x $side x $side on $profile";
+  my $text = "graph \@tiles(%x: f32[8,$channels,$side,$side]) {\n  %w: f32[$channels,$channels,3,3] = const normal seed=1 scale=0.05\n  %y = conv %x, %w, pads=[1,1,1,1]\n  return y=%y\n}\n";
+  my @tiles = grep { $_->{kernel} =~ /winograd/ } @{inspect(put('tiles.snt', $text) . " --profile $profile --sample 4")};
+  is(scalar @tiles, 2, "$name: tiles, and results of them");
+  for my $k (@tiles) {
+    cmp_ok($k->{excess}, '<=', $most, "$name, $k->{kernel}: sectors near the fewest possible");
+    is($k->{conflicts}, 0, "$name, $k->{kernel}: no conflicts of banks");
+  }
+}
+
 # scans along memory: a group walks a line, or a chunk of a long one, its items beside each other; every unit has some of one line of 4 Mi
 for my $case (['4194304', 0, 2, 512, 1.01], ['4096,1024', 1, 1, 4096, 1.01], ['64,1021', 1, 1, 64, 1.25]) {
   my ($shape, $axis, $kernels, $groups, $most) = @$case;
