@@ -13,7 +13,7 @@ typedef enum { SHARE_NOTHING, SHARE_ROWS, SHARE_PLANES } transform_share;
 typedef struct transform {
   contraction t;
   const winograd_form *form;
-  bool output;
+  bool output, near;            /* near: items share local memory */
   uint32_t rows;                /* results of a line */
   uint32_t side;                /* tiles of a row beside each other, of an item that is a lane; else 0 */
   ir_expr first, lane;          /* of these: the first, and the others' distance */
@@ -126,7 +126,9 @@ static uint32_t cell(const transform *w, ir_expr tile, ir_expr i, ir_expr j) {
   return emit_expr(w->t.e, expr_add(x, tile, expr_add(x, expr_mul(x, i, w->step[0]), expr_mul(x, j, w->step[1]))));
 }
 
-static void store_cell(const transform *w, uint32_t at, uint32_t value) { kir_store(w->t.e->k, w->cells, 1, &at, value); }
+static void store_cell(const transform *w, uint32_t at, uint32_t value) {
+  if (value) kir_store(w->t.e->k, w->cells, 1, &at, value);
+}
 static uint32_t load_cell(const transform *w, uint32_t at) { return kir_load(w->t.e->k, w->cells, 1, 1, &at); }
 
 /* An element of the tile, which tiles beside it may have; nothing but padding is where there is none. */
@@ -183,6 +185,7 @@ static void read_rows(transform *w, uint32_t row[WINOGRAD_TILE][WINOGRAD_TILE]) 
   for (uint32_t r = 0; r < w->form->tile; r++) {
     const uint32_t own = read_at(w, (ir_expr)r, expr_add(e->x, emit_lanes(e, 0, m), 1));
     emit_scalar_lanes(e);
+    if (!own) return;
     for (uint32_t s = 1; s <= m; s++) row[r][s] = in_lane(e, own, s - 1);
     store_cell(w, cell(w, w->item, (ir_expr)r, 0), row[r][1]);
     store_cell(w, cell(w, w->item, (ir_expr)r, 1), row[r][m]);
@@ -225,7 +228,7 @@ static void transform_tile(emit *e, void *user, ir_expr column) {
   transform *w = user;
   contraction *t = &w->t;
   const uint32_t tile = w->form->tile;
-  uint32_t half[WINOGRAD_TILE][WINOGRAD_TILE], in[WINOGRAD_TILE], out[WINOGRAD_TILE], row[WINOGRAD_TILE][WINOGRAD_TILE];
+  uint32_t half[WINOGRAD_TILE][WINOGRAD_TILE], in[WINOGRAD_TILE], out[WINOGRAD_TILE], row[WINOGRAD_TILE][WINOGRAD_TILE] = {{0}};
   t->at[t->out[t->lane_axis]] = column;
   if (w->shares == SHARE_ROWS) read_rows(w, row);
   for (uint32_t s = 0; s < tile && !e->failed; s++) {
@@ -324,7 +327,8 @@ static void share_out(transform *w, ir_expr all) {
     w->axis[i] = (uint32_t)t->out[i ? t->outer_axis : t->outer_axis - 1 - w->output];
     w->tiles[i] = t->extent[w->axis[i]];
   }
-  if (w->side != 1 || !schedule_shares_local(t->c) || w->tiles[0] < 0 || w->tiles[1] < 0 || all < 0) return;
+  w->near = w->side == 1 && schedule_shares_local(t->c);
+  if (!w->near || w->tiles[0] < 0 || w->tiles[1] < 0 || all < 0) return;
   const ir_expr columns = find_columns(w), whole = w->tiles[1] * m;
   const bool planes = columns != whole;
   if (!columns || (w->output && !planes)) return;
@@ -369,7 +373,7 @@ static snt_result build(transform *w) {
   ir_expr rest = w->side ? contract_item(e, t->group_number, (uint32_t)w->items, all) : t->group_number;
   w->item = expr_sub(x, rest, expr_mul(x, t->group_number, w->items));
   if (w->shares == SHARE_PLANES && !w->output) move_planes(w);
-  const bool by_channel = w->side == 1 && w->output && schedule_shares_local(t->c); /* as what is read lies */
+  const bool by_channel = w->near && w->output; /* as what is read lies */
   for (uint32_t i = t->out_rank; i-- > 0;) {
     const uint32_t axis = by_channel && i < 2 ? 1 - i : i;
     const ir_expr at = expr_mod(x, rest, extent[axis]);
