@@ -6,23 +6,15 @@
 #include "fusion/rebuild.h"
 #include "fusion/schedule_common.h"
 
-/* ---- the matrices as constants of the graph: [i, j, r, s] = m[i, r] m[j, s] ---- */
-
-static uint32_t add_constant(rebuild *r, uint32_t rank, const ir_expr *dims, const float *data) {
-  ir_tensor type = {.dtype = SNT_F32, .rank = (uint8_t)rank};
-  memcpy(type.dims, dims, rank * sizeof *dims);
-  return data ? ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data}) : 0;
-}
+/* ---- the matrices as constants of the graph ---- */
 
 static uint32_t add_matrix(rebuild *r, const winograd_form *f, bool output) {
   const uint32_t rows = output ? f->results : f->tile;
-  const ir_expr dims[4] = {rows, rows, f->tile, f->tile};
-  float *data = ir_arena_take(r->c->arena, sizeof(float) * rows * rows * f->tile * f->tile, 64), *at = data;
-  for (uint32_t i = 0; data && i < rows; i++)
-    for (uint32_t j = 0; j < rows; j++)
-      for (uint32_t p = 0; p < f->tile; p++)
-        for (uint32_t q = 0; q < f->tile; q++) *at++ = winograd_coefficient(f, output, i, p) * winograd_coefficient(f, output, j, q);
-  return add_constant(r, 4, dims, data);
+  const ir_tensor type = {.dtype = SNT_F32, .rank = 4, .dims = {rows, rows, f->tile, f->tile}};
+  float *data = ir_arena_take(r->c->arena, sizeof(float) * rows * rows * f->tile * f->tile, 64);
+  if (!data) return 0;
+  winograd_matrix(f, output, data);
+  return ir_add_const(r->to, &type, &(ir_const){.kind = IR_CONST_DATA, .data = data});
 }
 
 /* ---- the convolution ---- */

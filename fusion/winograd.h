@@ -4,16 +4,19 @@
 #include "fusion/fusion.h"
 #include "ir/making.h"
 
-enum { WINOGRAD_TILE = 6 }; /* inputs of the largest tile, a side */
+enum {
+  WINOGRAD_TILE = 6,
+  WINOGRAD_MATRIX = WINOGRAD_TILE * WINOGRAD_TILE * WINOGRAD_TILE * WINOGRAD_TILE
+}; /* inputs of the largest tile, a side */
 typedef struct winograd_form {
   uint32_t results, tile; /* m, and m + 2 */
-  float input[WINOGRAD_TILE][WINOGRAD_TILE], output[WINOGRAD_TILE - 2][WINOGRAD_TILE];
-  double weights[WINOGRAD_TILE][3];
+  int8_t input[WINOGRAD_TILE][WINOGRAD_TILE], output[WINOGRAD_TILE - 2][WINOGRAD_TILE];
+  int8_t weights[WINOGRAD_TILE][3]; /* of 24ths */
 } winograd_form;
 
 enum { WINOGRAD_FORMS = 2 };
 extern const winograd_form winograd_forms[WINOGRAD_FORMS];
-float winograd_coefficient(const winograd_form *, bool output, uint32_t i, uint32_t r);
+void winograd_matrix(const winograd_form *, bool output, float *to); /* [i, j, r, s] = m[i, r] m[j, s] */
 
 /* The weights of a convolution for the middle one, described: [i, j, channel, output] of the points, all of them f32. */
 typedef struct winograd_weights {

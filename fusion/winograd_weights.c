@@ -16,9 +16,10 @@ static void load_taps(const winograd_weights *w, const void *from, int64_t k, in
   }
 }
 
-/* to = m[0] a + m[1] b + m[2] c, each of a block. */
-static void combine(const double *m, const double *restrict a, const double *restrict b, const double *restrict c, double *restrict to) {
-  for (uint32_t i = 0; i < BLOCK; i++) to[i] = m[0] * a[i] + m[1] * b[i] + m[2] * c[i];
+/* to = m[0] a + m[1] b + m[2] c, of 24ths, each of a block. */
+static void combine(const int8_t *m, const double *restrict a, const double *restrict b, const double *restrict c, double *restrict to) {
+  const double by[TAPS] = {m[0] / 24., m[1] / 24., m[2] / 24.};
+  for (uint32_t i = 0; i < BLOCK; i++) to[i] = by[0] * a[i] + by[1] * b[i] + by[2] * c[i];
 }
 
 /* U[i, j, channel, output] = sum over taps of G[i, r] G[j, s] w. */

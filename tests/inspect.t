@@ -127,6 +127,33 @@ for my $case (['65536,64', '0', 500], ['64,4096,8', '0,1', 500], ['4096,1024', '
   cmp_ok($list->[0]{excess}, '<=', 1.05, "sums of $shape along $axes on h100: sectors near the fewest possible");
 }
 
+# Winograd's tiles: what they share an item has of those beside, in local memory; planes whose rows are no whole vectors go through it as they lie
+for my $case (['h100', 64, 56, 1.01], ['dgpu', 64, 56, 1.01], ['igpu', 128, 28, 1.06], ['h100', 128, 28, 1.06], ['h100', 256, 14, 1.08], ['h100', 512, 7, 1.08]) {
+  my ($profile, $channels, $side, $most) = @$case;
+  my $name = "conv 3x3 of $channels x $side x $side on $profile";
+  my $text = "graph \@tiles(%x: f32[8,$channels,$side,$side]) {\n  %w: f32[$channels,$channels,3,3] = const normal seed=1 scale=0.05\n  %y = conv %x, %w, pads=[1,1,1,1]\n  return y=%y\n}\n";
+  my @tiles = grep { $_->{kernel} =~ /winograd/ } @{inspect(put('tiles.snt', $text) . " --profile $profile --sample 4")};
+  is(scalar @tiles, 2, "$name: tiles, and results of them");
+  for my $k (@tiles) {
+    cmp_ok($k->{excess}, '<=', $most, "$name, $k->{kernel}: sectors near the fewest possible");
+    is($k->{conflicts}, 0, "$name, $k->{kernel}: no conflicts of banks");
+  }
+}
+
+# stencils of stride 1: an item goes down a column, neighbours beside each other, and has what the next row reads in registers; also where a group has few columns
+for my $case (['depthwise', 'f32[1,96,56,56]', 'conv %x, %w, pads=[1,1,1,1], groups=96', 1.16, 900], ['depthwise', 'f32[8,96,14,14]', 'conv %x, %w, pads=[1,1,1,1], groups=96', 1.3, 1050]) {
+  my ($name, $type, $made, $most, $sectors) = @$case;
+  my $graph = put("$name.snt", "graph \@down(%x: $type) {\n  %w: f32[96,1,3,3] = const normal seed=1\n  %y = $made\n  return y=%y\n}\n");
+  my ($k) = @{inspect("$graph --profile h100 --sample 3")};
+  my $results = 1;
+  $results *= $_ for $type =~ /(\d+)(?=[,\]])/g;
+  like($k->{kernel}, qr/window/, "$name of $type on h100: down columns");
+  cmp_ok($k->{excess}, '<=', $most, "$name of $type on h100: sectors near the fewest possible");
+  cmp_ok($k->{sectors} * $k->{groups} / $results * 1024, '<=', $sectors, "$name of $type on h100: sectors for 1024 results");
+  ($code, $said) = says("$sinter run $graph --device cuda-text --profile h100 --check --quiet");
+  is($code, 0, "$name of $type: right on cuda-text") or diag($said);
+}
+
 # scans along memory: a group walks a line, or a chunk of a long one, its items beside each other; every unit has some of one line of 4 Mi
 for my $case (['4194304', 0, 2, 512, 1.01], ['4096,1024', 1, 1, 4096, 1.01], ['64,1021', 1, 1, 64, 1.25]) {
   my ($shape, $axis, $kernels, $groups, $most) = @$case;

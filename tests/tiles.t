@@ -53,4 +53,27 @@ my $file = put('storage.snt', conv('1,32,19,22', 32, 1));
 is(transforms($file, "--profile $plain"), 2, 'storage: transforms');
 my ($code, $said) = says("$sinter run $file --device interp --profile $plain --check --quiet");
 is($code, 0, 'storage: right') or diag($said);
+
+# Items have of each other what their tiles share, in local memory: of whole rows, or of whole planes where rows are no whole vectors; where groups of them are
+# not even, or what stands around the operand is not one of zeros, each reads all.
+for my $of (['vulkan:llvmpipe', 'spirv'], ['vulkan:swiftshader', 'spirv'], ['opencl:pocl', 'opencl'], ['cuda-text', 'cuda'], ['interp', 'kir']) {
+  my ($device, $target) = @$of;
+  my $shared = profile('dgpu', "target = $target", 'units = 1', 'launch_ns = 100 ns');
+  for my $case (['1,32,28,28', 1, 1], ['2,32,14,14', 1, 1], ['4,32,7,6', 1, 1], ['1,32,12,32', 1], ['2,48,25,13', 1], ['1,32,30,128', 1], ['1,37,13,13', 1], ['1,32,30,30', 0], ['1,32,28,28', 2]) {
+    my ($x, $pads, $everywhere) = @$case;
+    next unless $everywhere || $device eq 'interp';
+    my $file = put('shared.snt', conv($x, 40, $pads));
+    is(transforms($file, "--profile $shared"), 2, "$x, padded by $pads: transforms") if $device eq 'interp';
+    SKIP: {
+      skip(lacks($device), 1) if $device ne 'interp' && lacks($device);
+      is(system("$sinter run $file --device $device --profile $shared $_ --check --quiet >$dir/said 2>&1"), 0, "$x, padded by $pads, $_: right on $device") or diag(slurp("$dir/said"))
+        for '', $device eq 'interp' ? ('--numerics fast', '--mask subgroups=0') : ();
+    }
+  }
+  my $around = put('around.snt', conv('1,32,14,14', 40, 0) =~ s/f32\[1,32,14,14\]/f32[1,32,12,12]/r =~ s/(%c = conv) %x/%p = pad %x, low=[0,0,1,1], high=[0,0,1,1], value=2\n  $1 %p/r);
+  SKIP: {
+    skip(lacks($device), 1) if $device ne 'interp' && lacks($device);
+    is(system("$sinter run $around --device $device --profile $shared --check --quiet >$dir/said 2>&1"), 0, "twos around: right on $device") or diag(slurp("$dir/said"));
+  }
+}
 done_testing();

@@ -2,7 +2,8 @@
    four columns of a few rows, or a few times four columns, so that taps around are shared in registers; taps to the left and right are
    shifts of whole texels, and so are the pointwise values under them (emit.quads). Where reads are of storage and items are masked, so that
    a load takes the same whatever its neighbours load, an item goes down a strip of a few columns in a loop that carries what the next row
-   reads (emit/slide.c): straight code for as much is larger than caches of instructions; so it does where the profile says that of images.
+   reads (emit/slide.c): straight code for as much is larger than caches of instructions; so it does where the profile says that of images, and
+   where items of a subgroup share lines of storage: neighbours have columns beside each other then, and few columns have items below each other.
    Kind `transpose` where reads go through texels: rows are those of the source's axis, so that four elements of a texel are four rows'
    (schedule/transpose.c). Where an image is read or stored an item owns all channels of its pixels: a texel is fetched once and stored
    whole. Nothing inside is guarded: a read outside a buffer gives zero, its last texel or its last element, one outside an image the
@@ -22,6 +23,7 @@ enum {
   MAX_TAPS = 1024,
   MAX_CHANNELS = 4,
   DEEP = 8,
+  SUBGROUP = 32,
   MAX_TRIPS = 128
 };
 
@@ -34,10 +36,11 @@ typedef struct strip {
   const fusion_group *group;
   emit *e;
   const ir_tensor *shape;
-  image_axes axes;                    /* channel -1: one plane an item */
-  bool image;                         /* the result goes to an image */
-  bool turned;                        /* texels lie down a strip */
-  bool goes_down;                     /* a strip, in a loop whose body has one row */
+  image_axes axes; /* channel -1: one plane an item */
+  bool image;      /* the result goes to an image */
+  bool turned;     /* texels lie down a strip */
+  bool goes_down;  /* a strip, in a loop whose body has one row */
+  bool near;       /* items beside each other share lines of storage: of columns beside each other, subgroups as full as can be */
   uint32_t rank, rows, across, lanes; /* of a strip: rows, vectors in each, columns of a vector: of storage one */
   int64_t trips;                      /* such rows one after the other */
   ir_expr first_row, column;
@@ -71,6 +74,10 @@ static void widen(expr_pool *x, const map_access *access, reach *r) {
 
 static void check_load(void *user, const fusion_load *load) {
   strip *s = user;
+  int64_t apart;
+  ir_expr rest;
+  s->near &= expr_split_affine(s->c->graph->pool, fusion_stored_offset(s->c, load->node, load->access), s->along.var, &apart, &rest) &&
+             (uint64_t)apart <= 1;
   if (!is_uniform(s, load) && !fusion_image_layout(s->c, load->node))
     *(emit_reads_texels(s->e, load->node) ? &s->texels : &s->storage) = true;
   widen(s->c->graph->pool, load->access, &s->down);
@@ -82,6 +89,7 @@ static bool analyse(strip *s) {
   const cost_profile *p = s->c->options->profile;
   expr_pool *x = s->c->graph->pool;
   map_access at = {.rank = s->rank};
+  s->near = schedule_shares_local(s->c) && !s->c->options->image_count;
   for (uint32_t d = 0; d < s->rank; d++) at.at[d] = s->shape->dims[d] == 1 ? 0 : expr_var_add(x, "w", 0, s->shape->dims[d], 1);
   at.at[s->axes.y] = expr_var_add(x, "v", 0, s->shape->dims[s->axes.y], 1);
   s->down.var = emit_var_number(x, at.at[s->axes.y]);
@@ -91,8 +99,9 @@ static bool analyse(strip *s) {
     if (!ir_same_shape(&ir_at(s->c->graph, node)->type, s->shape)) return false;
     if (!fusion_walk_loads(s->c, s->group, node, &at, check_load, s)) return false;
   }
-  const bool shares = s->down.highest > s->down.lowest || s->along.highest > s->along.lowest;
-  s->goes_down = !s->texels && !s->turned && shares && (s->storage ? p->both_sides : p->rolls_images);
+  const bool below = s->down.highest > s->down.lowest, shares = below || s->along.highest > s->along.lowest;
+  s->near &= s->storage && below;
+  s->goes_down = !s->texels && !s->turned && shares && (s->near || (s->storage ? p->both_sides : p->rolls_images));
   s->lanes = s->goes_down ? 1 : TEXEL;
   return !s->storage || s->goes_down;
 }
@@ -226,13 +235,19 @@ static uint32_t fit(int64_t most, int64_t extent) {
   return (uint32_t)most;
 }
 
+/* Items that are idle together. */
+static uint32_t lanes_of(const strip *s) {
+  const double lanes = s->c->options->profile->lanes;
+  return s->near && lanes > SUBGROUP ? SUBGROUP : (uint32_t)lanes;
+}
+
 /* Items below each other: of what is turned, neighbours read neighbouring texels, and a group stores lines, too (4 Mi elements turned on lavapipe: 9.9 ms, with
    neighbours along the result 20, a row of 64 items each way 36 and 16); of short rows, lanes that would be idle. */
 static uint32_t pick_deep(const strip *s, uint32_t across) {
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
   uint32_t deep = 1;
   if (s->turned) return fit(DEEP, height);
-  while (!s->goes_down && deep * 2 * items_of_row(s, across) <= s->c->options->profile->lanes && deep * s->rows < height) deep *= 2;
+  while ((s->near || !s->goes_down) && deep * 2 * items_of_row(s, across) <= lanes_of(s) && deep * s->rows < height) deep *= 2;
   return deep;
 }
 
@@ -252,7 +267,7 @@ static void pick_strip(strip *s) {
   s->rows = s->turned ? TEXEL : !shares_rows || s->goes_down ? 1 : MAX_ROWS;
   while (s->rows > 1 && s->rows > height) s->rows /= 2;
   const bool takes_lines = s->texels && s->rows > 1 && !s->turned;
-  s->across = !shares_columns && !takes_lines ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
+  s->across = s->near || (!shares_columns && !takes_lines) ? 1 : s->rows > 1 ? MAX_ACROSS_ROWS : MAX_ACROSS;
   const int64_t results = s->rows * s->axes.channels, most = s->texels ? MAX_TEXEL_VECTORS : MAX_VECTORS,
                 taps = results * (1 + s->down.highest - s->down.lowest) * (1 + s->along.highest - s->along.lowest);
   while (s->across > 1 && (s->goes_down ? s->across * taps > MAX_TAPS : s->across * results > most)) s->across /= 2;
@@ -267,15 +282,16 @@ static uint32_t pick_items(const strip *s, uint32_t deep) {
   if (deep > 1) return (uint32_t)vectors;
   uint32_t items = (uint32_t)p->group_items / s->rows;
   if (items > p->max_items) items = p->max_items;
-  while (items > 8 && items > (uint32_t)p->lanes && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
+  while (items > 8 && items > lanes_of(s) && (vectors + items - 1) / items * items * 20 > vectors * 21) items /= 2;
   return items < 1 ? 1 : items;
 }
 
 /* Long strips, but so many that the device is full: of one strip there are `groups`. */
-static int64_t pick_trips(const strip *s, int64_t groups) {
+static int64_t pick_trips(const strip *s, int64_t groups, uint32_t deep) {
   const int64_t height = schedule_hint(s->c->graph->pool, s->shape->dims[s->axes.y]);
   int64_t strips = (height + MAX_TRIPS - 1) / MAX_TRIPS;
   if (!s->goes_down) return 1;
+  if (strips < deep) strips = deep;
   while (height > strips * DEEP && (double)(groups * strips) < 4 * s->c->options->profile->min_groups) strips *= 2;
   return (height + strips - 1) / strips;
 }
@@ -302,7 +318,7 @@ static ir_expr settle_place(strip *s, uint32_t items, uint32_t deep) {
   for (uint32_t d = 0; d < s->rank; d++) outer[d] = d == s->axes.y || d == s->axes.x || (int32_t)d == s->axes.channel ? 1 : dims[d];
   const ir_expr width = dims[s->axes.x], parts = expr_ceil_div(x, width, (ir_expr)items * s->lanes * s->across);
   const ir_expr planes = schedule_product(x, s->rank, outer);
-  s->trips = pick_trips(s, schedule_hint(x, expr_mul(x, parts, planes)));
+  s->trips = pick_trips(s, schedule_hint(x, expr_mul(x, parts, planes)), deep);
   const ir_expr strip_rows = expr_int(x, s->rows * s->trips), strips = expr_ceil_div(x, dims[s->axes.y], expr_mul(x, strip_rows, deep));
   const ir_expr groups = expr_mul(x, expr_mul(x, parts, strips), planes), g = emit_group(e, groups);
   const ir_expr part = numbered(e, "part", expr_mod(x, g, parts), parts), rest = expr_div(x, g, parts);

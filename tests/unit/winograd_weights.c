@@ -14,9 +14,9 @@ static float expected(const winograd_weights *w, const void *from, uint32_t i, u
     double taps[3];
     for (int64_t x = 0; x < 3; x++)
       taps[x] = ir_dtype_load(w->dtype, from, (size_t)(k * w->stride[0] + c * w->stride[1] + y * w->stride[2] + x * w->stride[3]));
-    across[y] = f->weights[j][0] * taps[0] + f->weights[j][1] * taps[1] + f->weights[j][2] * taps[2];
+    across[y] = f->weights[j][0] / 24. * taps[0] + f->weights[j][1] / 24. * taps[1] + f->weights[j][2] / 24. * taps[2];
   }
-  return (float)(f->weights[i][0] * across[0] + f->weights[i][1] * across[1] + f->weights[i][2] * across[2]);
+  return (float)(f->weights[i][0] / 24. * across[0] + f->weights[i][1] / 24. * across[1] + f->weights[i][2] / 24. * across[2]);
 }
 
 static void check_weights(const char *what, const winograd_form *f, int32_t dtype, const int64_t stride[4]) {
