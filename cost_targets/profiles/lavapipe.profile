@@ -13,6 +13,7 @@ local_bytes = 0 B              # local memory is as slow as storage reads: no sc
 group_items = 256              # measured on elementwise kernels: 8 51 ms, 64 23, 256 19
 item_vectors = 2               # eight chains of operations of 8 lanes, not four: 0.70 to 0.86 of the time of 1 Mi elements; four: 0.91 of two for a copy, 1.29 for a long chain
 hand_texels = 32               # a store is a loop over lanes unless its address is made of the scalar block alone: a copy of 1 Mi elements 0.62 ms, by hand with 16 texels an item 0.41, with 32 0.40 (ten operations: 0.70, 0.64)
+group_shares = 8               # each group is an allocation aligned to 4096, 0.3 us: of chain10 0.92 of the time, 16 0.91, 4 0.95
 row_items = 8                  # one subgroup a row
 slow_denormals = 1             # a product with one weight in twenty below 2^-126: 49 ms for 1.1 (an Emerald Rapids); floats of constants that products alone read become 0
 both_sides = 1                 # items are masked; a concatenation of four in boxes: 1.7 ms, chosen from 0.8

@@ -291,8 +291,15 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
     boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)(boxes[i].lanes * boxes[i].vectors));
     boxes[i].groups = expr_mul(x, boxes[i].column_parts, boxes[i].space.rows);
   }
+  if (hand) {
+    ir_expr groups = boxes->groups;
+    const ir_expr share = emit_shares(e, c->options->profile->group_shares, &groups, &job.item);
+    emit_by_hand(e, job.item);
+    job.box = boxes;
+    store_vectors(e, &job, share);
+    return emit_end(e, groups, 0, 0, NULL);
+  }
   job.item = emit_item(e, 0, (uint32_t)job.items);
-  if (hand) emit_by_hand(e, job.item);
   return emit_end(e, deal_boxes(e, &job, boxes, count, store_vectors), 0, 0, NULL);
 }
 
