@@ -195,7 +195,7 @@ static uint32_t trips_written_out(row_job *j) {
 /* A subgroup has a row to itself, and its sums meet in no local memory: how many rows a group may have; 0: one, whatever its items are. */
 static ir_expr shares_of_group(const row_job *j) {
   const cost_profile *p = j->c->options->profile;
-  bool apart = j->rows >= 0 && j->items > 1 && j->items == p->caps.subgroup_size && p->caps.subgroup_arithmetic &&
+  bool apart = j->rows >= 0 && j->items == p->caps.subgroup_size && p->caps.subgroup_arithmetic && schedule_has_subgroups(j->c) &&
                !fusion_keeps_order(j->c->options);
   for (uint32_t s = 0; s < j->sweeps && apart; s++) {
     const ir_node *n = ir_at(j->c->graph, j->reduce[s]);
