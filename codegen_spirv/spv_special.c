@@ -59,10 +59,7 @@ uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
 static uint32_t identity(spv *s, uint32_t inst) {
   switch (kir_at(s->k, inst)->op) {
   case KIR_local: return spv_builtin(s, SpvBuiltInLocalInvocationId, kir_at(s->k, inst)->index);
-  case KIR_sg_id: {
-    const uint32_t id = spv_builtin(s, SpvBuiltInSubgroupId, ~0u);
-    return s->digits ? spv_block_word(s, SPV_DO(s, SpvOpIAdd, spv_type(s, kir_t(SNT_U32, 1)), id, spv_u32(s, s->digits - 1))) : id;
-  }
+  case KIR_sg_id: return spv_digit(s, spv_builtin(s, SpvBuiltInSubgroupId, ~0u));
   case KIR_sg_lane: return spv_builtin(s, SpvBuiltInSubgroupLocalInvocationId, ~0u);
   default: return spv_builtin(s, SpvBuiltInNumSubgroups, ~0u);
   }

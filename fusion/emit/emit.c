@@ -238,10 +238,10 @@ void emit_by_hand(emit *e, ir_expr item) {
   e->same = true;
 }
 
-ir_expr emit_shares(emit *e, ir_expr most, ir_expr *shares, ir_expr *item) {
+ir_expr emit_shares(emit *e, ir_expr *shares, ir_expr *item) {
   const cost_profile *p = e->c->options->profile;
   ir_expr beside = 1;
-  while (beside < most && *shares % (2 * beside) == 0 && (double)*shares >= 2 * (double)beside * p->min_groups) beside *= 2;
+  while (beside < p->group_shares && *shares % (2 * beside) == 0 && (double)*shares >= 2 * (double)beside * p->min_groups) beside *= 2;
   *shares /= beside;
   const ir_expr g = emit_group(e, *shares);
   e->k->sub = p->caps.subgroup_size, e->k->items[0] = e->k->sub * (uint32_t)beside;

@@ -192,8 +192,8 @@ static uint32_t trips_written_out(row_job *j) {
              : 0;
 }
 
-/* A subgroup has a row to itself, and its sums meet in no local memory: how many rows a group may have; 0: one, whatever its items are. */
-static ir_expr shares_of_group(const row_job *j) {
+/* Has a subgroup a row to itself, and do its sums meet in no local memory? */
+static bool is_of_subgroup(const row_job *j) {
   const cost_profile *p = j->c->options->profile;
   bool apart = j->rows >= 0 && j->items == p->caps.subgroup_size && p->caps.subgroup_arithmetic && schedule_has_subgroups(j->c) &&
                !fusion_keeps_order(j->c->options);
@@ -201,7 +201,7 @@ static ir_expr shares_of_group(const row_job *j) {
     const ir_node *n = ir_at(j->c->graph, j->reduce[s]);
     apart = n->type.dtype == SNT_F32 && (n->op == IR_OP_reduce_sum || n->op == IR_OP_reduce_max || n->op == IR_OP_reduce_min);
   }
-  return apart ? p->group_shares : 0;
+  return apart;
 }
 
 /* Vectors along the row; the items of a group share it. */
@@ -413,9 +413,8 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
-  const ir_expr most = shares_of_group(j);
-  j->group_var = most ? emit_shares(j->e, most, &j->groups, &j->item) : emit_group(j->e, j->groups);
-  if (!most) j->item = emit_item(j->e, 0, j->items);
+  if (is_of_subgroup(j)) j->group_var = emit_shares(j->e, &j->groups, &j->item);
+  else j->group_var = emit_group(j->e, j->groups), j->item = emit_item(j->e, 0, j->items);
   if (row_fits_aligned(j)) row_go_to_aligned(j);
   else row_go_to(j, j->group_var);
   if (j->items > 1) emit_shared_row(j);
