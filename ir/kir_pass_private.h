@@ -57,7 +57,12 @@ static inline kir_type kir_with_base(kir_type t, int32_t base) {
 /* An unsigned integer of at most 32 bits, of which fields can be read. */
 static inline bool kir_is_word(kir_type t) { return kir_is_int(t.base) && !kir_is_signed(t.base) && kir_base_bits(t.base) <= 32; }
 /* An integer or bool constant. */
-bool kir_is_int_const(const kir_kernel *, uint32_t value, int64_t *out);
+static inline bool kir_is_int_const(const kir_kernel *k, uint32_t value, int64_t *out) {
+  const kir_inst *in = kir_at(k, value);
+  if (in->op != KIR_const || kir_is_float(in->type.base) || in->type.frag) return false;
+  *out = in->imm.i;
+  return true;
+}
 bool kir_is_float_const(const kir_kernel *, uint32_t value, double *out);
 uint32_t kir_emit_const(kir_kernel *, kir_type, double value); /* `value` must be exact in the type */
 uint32_t kir_mem_bytes(const kir_memory *);                    /* of one element */

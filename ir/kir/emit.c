@@ -31,13 +31,6 @@ uint32_t kir_emit_folded(kir_kernel *k, const kir_inst *like, uint32_t arg_count
 }
 
 /* ---- constants ---- */
-bool kir_is_int_const(const kir_kernel *k, uint32_t value, int64_t *out) {
-  const kir_inst *in = kir_at(k, value);
-  if (in->op != KIR_const || kir_is_float(in->type.base) || in->type.frag) return false;
-  *out = in->imm.i;
-  return true;
-}
-
 bool kir_is_float_const(const kir_kernel *k, uint32_t value, double *out) {
   const kir_inst *in = kir_at(k, value);
   if (in->op != KIR_const || !kir_is_float(in->type.base) || in->type.frag) return false;
