@@ -38,12 +38,6 @@ static uint32_t linear_group(spv *s) {
   return sum;
 }
 
-/* A number below KIR_DIGITS; looked up where there are digits. */
-uint32_t spv_digit(spv *s, uint32_t number) {
-  if (!s->digits) return number;
-  return spv_block_word(s, SPV_DO(s, SpvOpIAdd, spv_type(s, kir_t(SNT_U32, 1)), number, spv_u32(s, s->digits - 1)));
-}
-
 /* The same for all lanes as a driver sees it; that of the last group beyond it. */
 static uint32_t group_by_digits(spv *s, uint32_t group, uint32_t count) {
   enum { BITS = 4, GROUP_BITS = 16 };

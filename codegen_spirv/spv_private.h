@@ -80,7 +80,7 @@ uint32_t spv_result(spv *, uint32_t op, uint32_t type, const uint32_t *operands,
 #define SPV_GLSL(s, inst, type, ...) SPV_DO(s, SpvOpExtInst, type, (s)->glsl, inst, __VA_ARGS__)
 uint32_t spv_float_op(spv *, uint32_t op, uint32_t type, uint32_t a, uint32_t b); /* not to be contracted */
 void spv_label(spv *, uint32_t label);
-uint32_t spv_arg(const spv *, uint32_t inst, uint32_t n);
+static inline uint32_t spv_arg(const spv *s, uint32_t inst, uint32_t n) { return s->id[kir_arg(s->k, inst, n)]; }
 static inline kir_type spv_arg_type(const spv *s, uint32_t inst, uint32_t n) { return kir_at(s->k, kir_arg(s->k, inst, n))->type; }
 bool spv_is_signed(uint32_t base);
 uint32_t spv_splat(spv *, kir_type to, uint32_t scalar);

@@ -43,8 +43,6 @@ static uint32_t scalar(spv *s, uint32_t inst) {
   return low;
 }
 
-uint32_t spv_arg(const spv *s, uint32_t inst, uint32_t n) { return s->id[kir_arg(s->k, inst, n)]; }
-
 uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
   const bool scalar = component == ~0u;
   const uint32_t u32 = spv_type(s, kir_t(SNT_U32, 1)), type = scalar ? u32 : spv_type(s, kir_t(SNT_U32, 3));

@@ -216,10 +216,6 @@ static bool plan_loops(const contraction *t, const int64_t *strides, contract_pa
   return add_loop(t, p, strides, (uint32_t)lane, width);
 }
 
-uint32_t contract_operand(const contraction *t, uint32_t member, uint32_t operand) {
-  return ir_arg(t->c->graph, t->set.node[member], operand);
-}
-
 static int64_t packed_elements(const contract_pack_loops *p) {
   int64_t elements = 1;
   for (uint32_t i = 0; i < p->count; i++) elements *= p->extent[i];

@@ -166,8 +166,6 @@ uint32_t kir_const_like(kir_kernel *k, uint32_t value, double x) {
   return kir_const_float(k, kir_type_of(k, value), x);
 }
 
-bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
-
 uint32_t kir_digits(const kir_kernel *k) {
   int64_t run = 0;
   for (uint32_t i = 0; i < k->scalars.count; i++) {
