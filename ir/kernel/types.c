@@ -16,15 +16,14 @@ enum { /* the table writes flags and attributes without the prefix */
        GIVEN = KIR_GIVEN,
        VAR = KIR_VAR
 };
-const kir_op_info kir_ops[KIR_OP_COUNT] = {[KIR_NONE] = {"none", 0, NONE, 0, 0},
+const kir_op_info kir_ops[KIR_OP_COUNT] = {
+    [KIR_NONE] = {"none", 0, NONE, 0, 0},
 #define KOP(name, text, args, result, flags, attrs) [KIR_##name] = {text, args, KIR_R_##result, flags, attrs},
 #include "ir/kernel_ops.def"
-
-                                           bool kir_same(kir_type a, kir_type b){return memcmp(&a, &b, sizeof a) == 0;
-}
 #undef KOP
-}
-;
+};
+
+bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 bool kir_type_valid(kir_type t) {
   const bool lanes = t.lanes == 1 || t.lanes == 2 || t.lanes == 3 || t.lanes == 4 || t.lanes == 8 || t.lanes == 16;
