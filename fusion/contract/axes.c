@@ -1,10 +1,6 @@
 /* Which axis of a contraction is which, the vectors of a tile, and loops over tiles. */
 #include "fusion/contract_private.h"
 
-uint32_t contract_operand(const contraction *t, uint32_t member, uint32_t operand) {
-  return ir_arg(t->c->graph, t->set.node[member], operand);
-}
-
 bool contract_read_labels(contraction *t) {
   const ir_graph *g = t->c->graph;
   const uint32_t hero = t->set.node[0];
