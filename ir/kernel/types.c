@@ -23,8 +23,6 @@ const kir_op_info kir_ops[KIR_OP_COUNT] = {
 #undef KOP
 };
 
-bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
-
 bool kir_type_valid(kir_type t) {
   const bool lanes = t.lanes == 1 || t.lanes == 2 || t.lanes == 3 || t.lanes == 4 || t.lanes == 8 || t.lanes == 16;
   if (t.base < SNT_F32 || t.base > SNT_BOOL || t.frag > 3) return false;
