@@ -80,7 +80,7 @@ uint32_t fusion_buffer_of(fusion_context *, uint32_t node);          /* plan buf
 uint32_t fusion_storage_node(const fusion_context *, uint32_t node); /* whose buffer that is: a state's, for its new value */
 void fusion_note_asked(fusion_context *, const fusion_asked *);      /* while a group is built */
 uint32_t fusion_add_scratch(fusion_context *, const char *name, int32_t dtype, ir_expr elements); /* partial results, workspaces */
-uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile, for products */
+uint32_t fusion_add_constant(fusion_context *, const char *name, int32_t dtype, int64_t elements, const ir_making *); /* of the compile */
 /* Prefetches of what a loop's body, the instructions from `first`, reads and writes; it does so for `rows` rows in turn. `counter`: its
    value in the kernel where lanes are results and not along what the loop counts (then `rows` is 1), else 0. */
 void emit_fetch_ahead(emit *, uint32_t first, uint32_t rows, uint32_t counter);
