@@ -4,37 +4,59 @@
 #include "ir/making.h"
 
 enum { MADE_ALIGN = 64, MADE_STEP = 16 };
-static size_t room_of(const ir_making *m) { return (size_t)((m->bytes + MADE_STEP - 1) / MADE_STEP * MADE_STEP); }
+static uint64_t bytes_of(const snt_program *p, const plan_buffer *b) {
+  uint64_t bytes = 0;
+  plan_logical_bytes(&p->plan, b, NULL, &bytes);
+  return bytes;
+}
+static size_t room_of(uint64_t bytes) { return (size_t)((bytes + MADE_STEP - 1) / MADE_STEP * MADE_STEP); }
 
 /* Described alike is made once, for the first of them. */
 static uint32_t first_of(const ir_plan *p, uint32_t buffer) {
-  uint32_t i = 0;
-  while (p->buffers.at[i].making != p->buffers.at[buffer].making) i++;
+  const plan_buffer *b = &p->buffers.at[buffer];
+  uint32_t i = b->data ? buffer : 0;
+  while (p->buffers.at[i].making != b->making || p->buffers.at[i].flushes != b->flushes) i++;
   return i;
 }
 
+/* Is one of these floats below 2^-126 and not 0? With `to`, a copy of theirs, all such become 0 there. */
+static bool flush(const char *from, uint64_t bytes, char *to) {
+  bool any = false;
+  for (uint64_t at = 0; at < bytes; at += sizeof(float)) {
+    uint32_t bits;
+    memcpy(&bits, from + at, sizeof bits);
+    if ((bits & 0x7fffffff) - 1 >= 0x7fffff) continue;
+    any = true;
+    if (to) memset(to + at, 0, sizeof bits);
+  }
+  return any;
+}
+
 enum { LARGE = 64 * 1024 };
-static void *make(const snt_program *p, const ir_making *m) {
+static void *make(const snt_program *p, const plan_buffer *b) {
   const snt_host_alloc *host = &p->context->alloc;
-  uint8_t *to = host->acquire(host->user, room_of(m), MADE_ALIGN, 0);
-  if (to && !ir_make(m, host, to)) {
-    host->release(host->user, to, room_of(m), MADE_ALIGN);
+  const uint64_t bytes = bytes_of(p, b);
+  char *to = host->acquire(host->user, room_of(bytes), MADE_ALIGN, 0);
+  if (to && b->data) memcpy(to, b->data, (size_t)bytes);
+  if (to && !b->data && !ir_make(b->making, host, to)) {
+    host->release(host->user, to, room_of(bytes), MADE_ALIGN);
     return NULL;
   }
-  if (to) memset(to + m->bytes, 0, room_of(m) - (size_t)m->bytes);
-  if (m->bytes >= LARGE) api_store_rest(p->store); /* what was read of a file for it need not stay */
+  if (to) memset(to + bytes, 0, room_of(bytes) - (size_t)bytes);
+  if (to && b->flushes) flush(to, bytes, to);
+  if (bytes >= LARGE) api_store_rest(p->store); /* what was read of a file for it need not stay */
   return to;
 }
 
 const void *api_constant(const snt_program *p, uint32_t buffer) {
   const plan_buffer *b = &p->plan.buffers.at[buffer];
-  if (b->data || !b->making || !p->made) return b->data;
+  if (!p->made || (b->data ? !b->flushes || !flush(b->data, bytes_of(p, b), NULL) : !b->making)) return b->data;
   _Atomic(void *) *place = &p->made[first_of(&p->plan, buffer)];
   void *known = atomic_load(place);
   if (known) return known;
-  void *own = make(p, b->making);
+  void *own = make(p, b);
   if (!own || atomic_compare_exchange_strong(place, &known, own)) return own;
-  p->context->alloc.release(p->context->alloc.user, own, room_of(b->making), MADE_ALIGN); /* another thread was first */
+  p->context->alloc.release(p->context->alloc.user, own, room_of(bytes_of(p, b)), MADE_ALIGN); /* another thread was first */
   return known;
 }
 
@@ -61,7 +83,7 @@ bool api_expect_constants(snt_program *p) {
 void api_drop_constants(snt_program *p) {
   for (uint32_t i = 0; p->made && i < p->made_count; i++) {
     void *own = atomic_load(&p->made[i]);
-    if (own) p->context->alloc.release(p->context->alloc.user, own, room_of(p->plan.buffers.at[i].making), MADE_ALIGN);
+    if (own) p->context->alloc.release(p->context->alloc.user, own, room_of(bytes_of(p, &p->plan.buffers.at[i])), MADE_ALIGN);
   }
 }
 

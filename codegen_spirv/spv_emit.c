@@ -47,8 +47,8 @@ static uint32_t group_by_digits(spv *s, uint32_t group, uint32_t count) {
   group = SPV_GLSL(s, GLSLstd450UMin, u32, group, last);
   for (uint32_t shift = 0; shift < GROUP_BITS; shift += BITS) {
     const uint32_t moved = SPV_DO(s, SpvOpShiftRightLogical, u32, group, spv_u32(s, shift));
-    const uint32_t place = SPV_DO(s, SpvOpIAdd, u32, SPV_DO(s, SpvOpBitwiseAnd, u32, moved, mask), spv_u32(s, s->digits - 1));
-    const uint32_t digit = SPV_DO(s, SpvOpShiftLeftLogical, u32, spv_block_word(s, place), spv_u32(s, shift));
+    const uint32_t low = spv_digit(s, SPV_DO(s, SpvOpBitwiseAnd, u32, moved, mask));
+    const uint32_t digit = SPV_DO(s, SpvOpShiftLeftLogical, u32, low, spv_u32(s, shift));
     sum = sum ? SPV_DO(s, SpvOpIAdd, u32, sum, digit) : digit;
   }
   return sum;

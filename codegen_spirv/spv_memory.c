@@ -265,6 +265,12 @@ uint32_t spv_block_word(spv *s, uint32_t index) {
                 spv_result(s, SpvOpAccessChain, spv_pointer(s, SpvStorageClassPushConstant, u32), operands, s->digits ? 3 : 2));
 }
 
+/* A number below KIR_DIGITS; looked up where there are digits. */
+uint32_t spv_digit(spv *s, uint32_t number) {
+  if (!s->digits) return number;
+  return spv_block_word(s, SPV_DO(s, SpvOpIAdd, spv_type(s, kir_t(SNT_U32, 1)), number, spv_u32(s, s->digits - 1)));
+}
+
 /* The block's pointer to what the lowest view sees; the other views' are made of it. */
 static void take_address(spv *s, uint32_t number) {
   spv_memory *mem = &s->memory[number];

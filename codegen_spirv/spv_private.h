@@ -97,6 +97,7 @@ uint32_t spv_pack_half(spv *, uint32_t pair);                   /* f32x2 -> u32,
 uint32_t
 spv_prepare_memories(spv *, uint32_t *pointers); /* spv_memory.c: how each is seen; types of the addresses in the block, and their count */
 uint32_t spv_block_word(spv *, uint32_t index);  /* word `index`, a value, of the block */
+uint32_t spv_digit(spv *, uint32_t number);      /* that all lanes have, as a driver sees it */
 void spv_declare_memories(spv *);
 void spv_begin_memories(spv *, uint32_t group);
 uint32_t spv_load(spv *, uint32_t inst);

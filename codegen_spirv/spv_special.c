@@ -59,7 +59,7 @@ uint32_t spv_builtin(spv *s, uint32_t number, uint32_t component) {
 static uint32_t identity(spv *s, uint32_t inst) {
   switch (kir_at(s->k, inst)->op) {
   case KIR_local: return spv_builtin(s, SpvBuiltInLocalInvocationId, kir_at(s->k, inst)->index);
-  case KIR_sg_id: return spv_builtin(s, SpvBuiltInSubgroupId, ~0u);
+  case KIR_sg_id: return spv_digit(s, spv_builtin(s, SpvBuiltInSubgroupId, ~0u));
   case KIR_sg_lane: return spv_builtin(s, SpvBuiltInSubgroupLocalInvocationId, ~0u);
   default: return spv_builtin(s, SpvBuiltInNumSubgroups, ~0u);
   }

@@ -17,7 +17,7 @@ static const char units[][5] = {[NONE] = "", [BYTES] = "B", [NS] = "ns", [GBS] =
 /* The keys: their names, and behind those where their values are. */
 // clang-format off
 #define KEYS(FIELD, CAP, MMA) \
-    FIELD(KEY_TEXT, name, NONE) FIELD(KEY_TEXT, target, NONE) FIELD(KEY_SIMD, simd, NONE) FIELD(KEY_READS, reads, NONE) FIELD(KEY_U8, discrete, NONE) FIELD(KEY_U8, plain_runs, NONE) FIELD(KEY_U8, run_fetch_lanes, NONE) FIELD(KEY_U8, both_sides, NONE) FIELD(KEY_U8, item_vectors, NONE) FIELD(KEY_U8, hand_texels, NONE) FIELD(KEY_U8, rolls_images, NONE) \
+    FIELD(KEY_TEXT, name, NONE) FIELD(KEY_TEXT, target, NONE) FIELD(KEY_SIMD, simd, NONE) FIELD(KEY_READS, reads, NONE) FIELD(KEY_U8, discrete, NONE) FIELD(KEY_U8, plain_runs, NONE) FIELD(KEY_U8, run_fetch_lanes, NONE) FIELD(KEY_U8, both_sides, NONE) FIELD(KEY_U8, slow_denormals, NONE) FIELD(KEY_U8, item_vectors, NONE) FIELD(KEY_U8, hand_texels, NONE) FIELD(KEY_U8, group_shares, NONE) FIELD(KEY_U8, rolls_images, NONE) \
     FIELD(KEY_DOUBLE, units, NONE) FIELD(KEY_DOUBLE, lanes, NONE) FIELD(KEY_DOUBLE, registers, NONE) \
     FIELD(KEY_DOUBLE, l1_bytes, BYTES) FIELD(KEY_DOUBLE, l2_bytes, BYTES) FIELD(KEY_DOUBLE, l3_bytes, BYTES) FIELD(KEY_DOUBLE, second_bytes, BYTES) FIELD(KEY_DOUBLE, local_bytes, BYTES) \
     FIELD(KEY_DOUBLE, group_items, NONE) FIELD(KEY_DOUBLE, row_items, NONE) FIELD(KEY_DOUBLE, min_groups, NONE) FIELD(KEY_DOUBLE, saturate_items, NONE) \

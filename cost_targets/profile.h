@@ -16,6 +16,8 @@ typedef struct cost_profile {
   uint8_t simd, reads, discrete; /* discrete: own memory */
   uint8_t plain_runs;            /* stores of long runs are faster plain, to lines fetched ahead, than streaming */
   uint8_t run_fetch_lanes;       /* with caps.prefetch: long runs are asked for ahead where vectors are no wider than this, or plain_runs */
+  uint8_t group_shares;          /* subgroups of a group, a power of two, each of which does what a group of one would */
+  uint8_t slow_denormals;        /* f32 below 2^-126 takes a hundred cycles, and no kernel can ask for zeros in its place */
   uint8_t both_sides;            /* items of a group are masked: a branch takes as long as both of its sides */
   uint8_t item_vectors;          /* lanes: vectors of four that an item of a flat loop has side by side; 0: one */
   uint8_t hand_texels;           /* lanes: texels of an item of a large flat loop that stores by hand (schedule_by_hand); 0: never */

@@ -106,6 +106,7 @@ static const char *obstacle(const fusion_context *c, const plan_step *a, const p
   if (writes_image(x) && writes_image(y)) return "two images, whose formats may differ";
   if (!kir_fits_items(x, y) && !kir_fits_items(y, x)) return "workgroups of different shapes";
   if (x->sub && y->sub && x->sub != y->sub) return "subgroups of different sizes";
+  if (p->group_shares && ((x->sub && x->items[0] > x->sub) || (y->sub && y->items[0] > y->sub))) return "several rows a group";
   if (p->max_bindings && joint_bindings(c, a, b) > p->max_bindings) return "bindings";
   if (8 * (x->scalars.count + y->scalars.count + 1) > p->max_scalar_bytes) return "scalars";
   const uint64_t one = kir_local_bytes(x), other = kir_local_bytes(y); /* of which one may have more than is usual */

@@ -101,6 +101,18 @@ static uint8_t port_dtype(const fusion_context *c, const plan_buffer *b) {
   return b->dtype;
 }
 
+/* Of what sums of products alone read. */
+static bool may_flush(const fusion_context *c, int32_t dtype) {
+  return dtype == SNT_F32 && c->options->profile->slow_denormals && !fusion_keeps_order(c->options);
+}
+
+/* Do they? What takes a root, a logarithm or a quotient sees what denormals are. */
+static bool is_contracted(const ir_graph *g, const ir_uses *uses, uint32_t node) {
+  bool only = !uses->is_output[node];
+  for (uint32_t u = uses->first[node]; u < uses->first[node + 1]; u++) only &= ir_at(g, uses->user[u])->op == IR_OP_contract;
+  return only;
+}
+
 /* Its number + 1. */
 static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_graph *g = c->graph;
@@ -117,6 +129,7 @@ static uint32_t make_buffer(fusion_context *c, uint32_t owner) {
   ir_source source = {0};
   if (b.kind == PLAN_CONSTANT && !fusion_stored_source(c, owner, &source)) c->plan->failed = true;
   b.data = source.data, b.making = source.making;
+  b.flushes = b.kind == PLAN_CONSTANT && may_flush(c, b.dtype) && is_contracted(g, c->uses, owner);
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;
   return c->plan->buffers.count;
 }
@@ -140,6 +153,7 @@ uint32_t fusion_add_scratch(fusion_context *c, const char *name, int32_t dtype, 
 
 uint32_t fusion_add_constant(fusion_context *c, const char *name, int32_t dtype, int64_t elements, const ir_making *making) {
   plan_buffer b = {.kind = PLAN_CONSTANT, .dtype = (uint8_t)dtype, .rank = 1, .align = 256, .name = name, .making = making};
+  b.flushes = may_flush(c, dtype);
   b.dims[0] = expr_int(c->graph->pool, elements);
   b.bytes = storage_bytes(c, dtype, b.dims[0]);
   if (!IR_PUSH(c->arena, &c->plan->buffers, b)) c->plan->failed = true;

@@ -66,9 +66,7 @@ typedef struct contraction {
 
 typedef enum { CONTRACT_IN_PLACE, CONTRACT_PANEL, CONTRACT_PACKED } contract_form;
 
-static inline uint32_t contract_operand(const contraction *t, uint32_t member, uint32_t operand) {
-  return ir_arg(t->c->graph, t->set.node[member], operand);
-}
+uint32_t contract_operand(const contraction *, uint32_t member, uint32_t operand);
 static inline uint32_t contract_cells(const contraction *t) { return t->rows * t->vectors * t->set.count; }
 /* Where the last vector shares half of its columns with the one before, one sum holds the other half for two rows. */
 static inline bool contract_pairs_rows(const contraction *t) {

@@ -94,9 +94,12 @@ void emit_turn(emit *, uint32_t *rows, uint32_t width);
 /* ---- variables and scopes ---- */
 ir_expr emit_group(emit *, ir_expr groups);                    /* the group number as a variable in [0, groups) */
 ir_expr emit_item(emit *, uint32_t dimension, uint32_t items); /* local id; sets the kernel's items */
-/* From here on what a node stores has one address for all items, which are one subgroup: some drivers store by a loop over the lanes, each behind tests,
+/* From here on what a node stores has one address for all items of a subgroup: some drivers store by a loop over the lanes, each behind tests,
    unless they see that (kir_digits, in a kernel that may have them: schedule_by_hand). Outside of loops and conditions alone. */
 void emit_by_hand(emit *, ir_expr item);
+/* So many literal shares of a subgroup each, several in a group (profile: group_shares) where enough groups are left. The number of the share; in *shares the
+   groups, and the item within its subgroup. */
+ir_expr emit_shares(emit *, ir_expr *shares, ir_expr *item);
 /* A kernel loop over [lo, hi) by step; the variable as an expression. `carried` values as in kir_loop. */
 typedef struct emit_loop_info {
   const char *name;

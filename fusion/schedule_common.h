@@ -27,6 +27,7 @@ uint32_t schedule_dear_lanes(const fusion_context *);
 uint32_t schedule_item_lanes(const fusion_context *);
 /* The same where vectors side by side are to wait for each other's operations less: only where what is read lies beside each other in so many. */
 uint32_t schedule_wide_lanes(const fusion_context *, const fusion_group *);
+bool schedule_has_subgroups(const fusion_context *); /* of the profile's size, and no target that has none, or that prints no digits */
 /* May the outputs go out by hand (emit_by_hand), with so many results of an item written out one after the other, in so many groups? At most so many
    operations of them all, and a 64th of that for each: where few are, stores count; rows gain besides that no sweep reads or computes again. */
 enum { HAND_LOOP = 4096, HAND_ROW = 8192 };

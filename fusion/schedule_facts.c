@@ -98,14 +98,18 @@ uint32_t schedule_wide_lanes(const fusion_context *c, const fusion_group *group)
   return wide;
 }
 
+bool schedule_has_subgroups(const fusion_context *c) {
+  const cost_profile *p = c->options->profile;
+  return !(c->options->targets & (SNT_TARGET_OPENCL | SNT_TARGET_CUDA)) && p->caps.subgroups && cost_has_subgroup(p, p->caps.subgroup_size);
+}
+
 /* A driver's compiler takes its time for what is written out (8192: half a second). */
 bool schedule_by_hand(const fusion_context *c, const fusion_group *group, int64_t most, int64_t elements, int64_t groups) {
   enum { DEAR = 40, LEAST_ELEMENTS = 64, MOST_GROUPS = 65535 };
   enum { ENOUGH = 32 * LEAST_ELEMENTS }; /* times min_groups: of fewer results launches count more, and kernels with digits share none */
   const cost_profile *p = c->options->profile;
   int64_t operations = 0;
-  if (c->options->targets & (SNT_TARGET_OPENCL | SNT_TARGET_CUDA)) return false; /* which print no digits */
-  if (!p->hand_texels || p->caps.address || !p->caps.subgroups || !cost_has_subgroup(p, p->caps.subgroup_size) || groups > MOST_GROUPS ||
+  if (!p->hand_texels || p->caps.address || !schedule_has_subgroups(c) || groups > MOST_GROUPS ||
       (double)groups * (double)elements < ENOUGH * p->min_groups)
     return false;
   for (uint32_t i = 0; i < group->count; i++) {

@@ -41,7 +41,7 @@ static inline kir_type kir_t(int32_t base, uint32_t lanes) {
   kir_type t = {(uint8_t)base, (uint8_t)lanes, 0};
   return t;
 }
-static inline bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
+bool kir_same(kir_type, kir_type);
 
 typedef enum { KIR_GLOBAL, KIR_IMAGE, KIR_LOCAL, KIR_PRIVATE, KIR_SCRATCH, KIR_CONSTANT } kir_space;
 enum { KIR_READ = 1, KIR_WRITE = 2 }; /* access */

@@ -28,6 +28,7 @@ typedef struct plan_buffer {
   uint32_t align;                 /* 256 unless the profile says more */
   const void *data;               /* constant: row-major or packed bytes; null while they are only described, */
   const ir_making *making;        /* by this; as many bytes as the value has */
+  bool flushes;                   /* constant: what is below 2^-126 is 0 in the copy that a device has, and in a saved program */
   uint32_t first_step, last_step; /* lifetime, inclusive */
   uint32_t node;                  /* graph node it holds, 0: none */
 } plan_buffer;

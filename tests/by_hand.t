@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Where the profile says so (hand_texels) what lanes store of large loops, and of rows that are written out, has one address for all of a subgroup: counted by the
-# scalars that such a kernel has, right on the interpreter, which holds stores of one address to the same bits. Output: TAP.
+# scalars that such a kernel has, right on the interpreter, which holds stores of one address to the same bits. Groups of several subgroups likewise. Output: TAP.
 use strict;
 use warnings;
 use Test::More;
@@ -64,4 +64,23 @@ ok(!$failed && join('', map { slurp($_) } glob "$dir/kernels/*.kir") !~ /s15/, '
 # What is printed for OpenCL, too, has no digits.
 ($failed, $said) = says("$sinter compile", put('hand.snt', $graphs{'sixteen texels an item'}[1]), "--target opencl,spirv --profile lavapipe -o", "$dir/both");
 ok(!$failed, 'for OpenCL and Vulkan: not by hand') or diag($said);
+# Several subgroups of a group do a share or a row each, where the profile says so, sums meet in subgroups, and groups are left.
+my $four = profile('four', 'target = kir', 'group_shares = 4');
+my $alone = profile('alone', 'target = kir', 'group_shares = 0');
+my $rows = graph('%x: f32[256,256]', '%y = reduce.sum %x, axes=[1]', '%m = reduce.max %x, axes=[1]', 'return y=%y, m=%m');
+for (['sixteen texels an item', $graphs{'sixteen texels an item'}[1], $kir, 64], ['rows', $graphs{rows}[1], $kir, 64], ['sums of rows', $rows, $kir, 64],
+     ['sums of rows, four a group', $rows, $four, 32], ['sums of rows, one', $rows, $alone, 8], ['by hand, one', $graphs{rows}[1], $alone, 8],
+     ['an odd number of rows', $rows =~ s/256,256/255,256/r, $kir, 8], ['few rows', $rows =~ s/256,256/16,256/r, $kir, 16],
+     ['products meet in memory', $rows =~ s/reduce.max/reduce.prod/r, $kir, 8], ['sums in their order', $rows, $kir, 8, '--numerics strict'],
+     ['no subgroups', $rows, $none, 8]) {
+  my ($name, $text, $profile, $items, @mode) = @$_;
+  my $model = put('shares.snt', $text);
+  unlink glob "$dir/kernels/*";
+  ($failed, $said) = says("$sinter compile", $model, "--target kir --profile $profile -o", "$dir/kernels", @mode);
+  is(join(' ', map { slurp($_) =~ /items=\((\d+),/ } glob "$dir/kernels/*.kir"), $items, "$name: $items items a group") or diag($said);
+  my ($wrong, $error) = says("$sinter run", $model, "--device interp --profile $profile --check", @mode);
+  ok(!$wrong, "$name: right") or diag($error);
+}
+($failed, $said) = says("$sinter compile", put('shares.snt', $rows), "--target opencl,spirv --profile lavapipe -o", "$dir/both");
+ok(!$failed, 'for OpenCL and Vulkan: a row a group') or diag($said);
 done_testing();

@@ -6,6 +6,7 @@ name = swiftshader
 lanes = 4
 trip_terms = 1                 # its compiler keeps what lives long in registers, all else in memory
 rolls_images = 1               # a blur of rgba16f along rows: 50 ms, by four vectors 104 (lavapipe 45 and 15)
+slow_denormals = 0             # it takes them for 0
 max_items = 256
 row_items = 4
 hand_texels = 0                # its stores are lane by lane however they are addressed

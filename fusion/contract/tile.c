@@ -3,6 +3,10 @@
    Tails are overlapped by the caller, so a tile is always whole. */
 #include "fusion/contract_private.h"
 
+uint32_t contract_operand(const contraction *t, uint32_t member, uint32_t operand) {
+  return ir_arg(t->c->graph, t->set.node[member], operand);
+}
+
 map_access contract_operand_at(const contraction *t, uint32_t operand) {
   uint32_t rank;
   const ir_expr *labels = contract_labels(t, operand, &rank);

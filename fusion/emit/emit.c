@@ -236,8 +236,18 @@ ir_expr emit_item(emit *e, uint32_t dimension, uint32_t items) {
 void emit_by_hand(emit *e, ir_expr item) {
   for (uint32_t i = 0; i < KIR_DIGITS; i++) emit_scalar_for(e, (ir_expr)i);
   e->hand_var = emit_var_number(e->x, item);
-  e->k->sub = e->k->items[0];
   e->same = true;
+}
+
+ir_expr emit_shares(emit *e, ir_expr *shares, ir_expr *item) {
+  const cost_profile *p = e->c->options->profile;
+  ir_expr beside = 1;
+  while (beside < p->group_shares && *shares % (2 * beside) == 0 && (double)*shares >= 2 * (double)beside * p->min_groups) beside *= 2;
+  *shares /= beside;
+  const ir_expr g = emit_group(e, *shares);
+  e->k->sub = p->caps.subgroup_size, e->k->items[0] = e->k->sub * (uint32_t)beside;
+  *item = emit_var_for(e, "l", kir_id(e->k, KIR_sg_lane, 0), 0, e->k->sub);
+  return beside == 1 ? g : expr_add(e->x, expr_mul(e->x, g, beside), emit_var_for(e, "s", kir_id(e->k, KIR_sg_id, 0), 0, beside));
 }
 
 ir_expr emit_loop(emit *e, const emit_loop_info *info) {

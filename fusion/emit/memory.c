@@ -165,7 +165,7 @@ void emit_store(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_
 
 /* Once for each item of the subgroup, with what that one has. */
 static void store_by_hand(emit *e, uint32_t memory, int32_t dtype, ir_expr offset, uint32_t value) {
-  for (ir_expr item = 0; item < (ir_expr)e->k->items[0]; item++) {
+  for (ir_expr item = 0; item < (ir_expr)e->k->sub; item++) {
     const uint32_t own = kir_2(e->k, KIR_sg_shuffle, value, kir_const_int(e->k, kir_t(SNT_U32, 1), item));
     emit_store(e, memory, dtype, expr_substitute(e->x, offset, 1, &e->hand_var, &item), own);
   }

@@ -77,8 +77,10 @@ typedef void (*box_body)(emit *, loop_job *, ir_expr share);
 /* Shares are dealt out to the groups round and round, so that these have as many. */
 static ir_expr deal_boxes(emit *e, loop_job *job, const loop_box *boxes, uint32_t count, box_body body) {
   expr_pool *x = e->x;
-  const ir_expr groups = count_groups(e->c, boxes, count), g = emit_group(e, groups);
-  ir_expr dealt = 0;
+  const ir_expr groups = count_groups(e->c, boxes, count);
+  ir_expr dealt = 0, launched = groups;
+  const ir_expr g = job->by_hand ? emit_shares(e, &launched, &job->item) : emit_group(e, groups);
+  if (job->by_hand) emit_by_hand(e, job->item);
   for (job->box = boxes; job->box < boxes + count; job->box++) {
     const ir_expr own = job->box->groups, share = expr_mod(x, expr_add(x, g, expr_sub(x, groups, dealt)), groups);
     const uint32_t number = own == groups ? 0 : emit_expr(e, share);
@@ -87,7 +89,7 @@ static ir_expr deal_boxes(emit *e, loop_job *job, const loop_box *boxes, uint32_
     if (number) emit_if_end(e);
     dealt = expr_mod(x, expr_add(x, dealt, own), groups);
   }
-  return groups;
+  return launched;
 }
 
 /* ---- vectors are explicit ---- */
@@ -291,8 +293,8 @@ static snt_result build_lanes(fusion_context *c, const fusion_group *group) {
     boxes[i].column_parts = expr_ceil_div(x, boxes[i].space.columns, job.items * (ir_expr)(boxes[i].lanes * boxes[i].vectors));
     boxes[i].groups = expr_mul(x, boxes[i].column_parts, boxes[i].space.rows);
   }
-  job.item = emit_item(e, 0, (uint32_t)job.items);
-  if (hand) emit_by_hand(e, job.item);
+  job.by_hand = hand != 0;
+  if (!hand) job.item = emit_item(e, 0, (uint32_t)job.items);
   return emit_end(e, deal_boxes(e, &job, boxes, count, store_vectors), 0, 0, NULL);
 }
 

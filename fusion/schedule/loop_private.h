@@ -27,6 +27,7 @@ typedef struct loop_job {
   const loop_box *box;
   ir_expr row, item, items; /* of lanes: which, of how many */
   loop_dear dear;
+  bool by_hand;
 } loop_job;
 
 /* Which they are; none where one loop does as well. */

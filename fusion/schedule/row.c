@@ -193,6 +193,18 @@ static uint32_t trips_written_out(row_job *j) {
              : 0;
 }
 
+/* Has a subgroup a row to itself, and do its sums meet in no local memory? */
+static bool is_of_subgroup(const row_job *j) {
+  const cost_profile *p = j->c->options->profile;
+  bool apart = j->rows >= 0 && j->items == p->caps.subgroup_size && p->caps.subgroup_arithmetic && schedule_has_subgroups(j->c) &&
+               !fusion_keeps_order(j->c->options);
+  for (uint32_t s = 0; s < j->sweeps && apart; s++) {
+    const ir_node *n = ir_at(j->c->graph, j->reduce[s]);
+    apart = n->type.dtype == SNT_F32 && (n->op == IR_OP_reduce_sum || n->op == IR_OP_reduce_max || n->op == IR_OP_reduce_min);
+  }
+  return apart;
+}
+
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
@@ -216,7 +228,7 @@ static void emit_shared_row(row_job *j) {
   }
   int64_t literal;
   if (expr_is_const(x, ir_tensor_elements(x, &j->full), &literal) && !j->group->output_count) return;
-  const uint32_t lead = kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, 0), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
+  const uint32_t lead = kir_2(e->k, KIR_eq, emit_expr(e, j->item), kir_const_int(e->k, kir_t(SNT_U32, 1), 0));
   emit_if(e, lead);
   row_store_outputs(j);
   emit_if_end(e);
@@ -404,8 +416,8 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
-  j->group_var = emit_group(j->e, j->groups);
-  j->item = emit_item(j->e, 0, j->items);
+  if (is_of_subgroup(j)) j->group_var = emit_shares(j->e, &j->groups, &j->item);
+  else j->group_var = emit_group(j->e, j->groups), j->item = emit_item(j->e, 0, j->items);
   if (row_fits_aligned(j)) row_go_to_aligned(j);
   else row_go_to(j, j->group_var);
   if (j->items > 1) emit_shared_row(j);

@@ -1,6 +1,8 @@
 /* Structure of the flat array: what closes each opener, and the innermost opener around each instruction. */
 #include "ir/kernel_private.h"
 
+bool kir_same(kir_type a, kir_type b) { return memcmp(&a, &b, sizeof a) == 0; }
+
 static bool opens(uint32_t op) { return op == KIR_loop || op == KIR_if || op == KIR_else; }
 
 /* The opener that `else` or `end` closes must be the innermost; an `else` stands for its `if`. */

@@ -4,6 +4,8 @@
 #include "tests/tap.h"
 #include "tests/unit/api_support.h"
 #include "tools/host/host.h"
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -191,11 +193,70 @@ static uint32_t run_device(const char *selector) {
   return count;
 }
 
+/* ---- denormals ---- */
+
+/* y = x w, and what else is read of w where there is an `other`; of 64 x 64, some elements of it denormals. */
+static void build_small(snt_graph *g, const float *w, const char *other) {
+  const snt_tensor type = {SNT_F32, 2, {64, 64}};
+  const snt_value args[] = {snt_graph_input(g, "x", &type), snt_graph_constant(g, &type, w)};
+  snt_graph_output(g, "y", snt_graph_op(g, "matmul", args, 2, NULL));
+  if (*other) snt_graph_output(g, "z", snt_graph_op(g, other, args, 2, NULL));
+}
+
+static uint32_t denormals_of(const snt_program *p) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->plan.buffers.count; i++) {
+    const plan_buffer *b = &p->plan.buffers.at[i];
+    const bool read = b->kind == PLAN_CONSTANT && b->dtype == SNT_F32 && b->first_step != UINT32_MAX;
+    const float *at = read ? api_constant(p, i) : NULL;
+    uint64_t bytes = 0;
+    if (at) plan_logical_bytes(&p->plan, b, NULL, &bytes);
+    for (uint64_t e = 0; e < bytes / sizeof *at; e++) count += at[e] != 0 && fabsf(at[e]) < FLT_MIN;
+  }
+  return count;
+}
+
+/* Where they are slow, and sums of products alone read them, a device gets zeros; what the caller gave is not touched. */
+static void test_denormals(void) {
+  enum { SIZE = 64 * 64, EACH = 15, SMALL = SIZE / EACH + 1 };
+  static const struct {
+    const char *profile, *other;
+    uint32_t mode, count;
+  } rows_of[] = {{"lavapipe", "", SNT_NUMERICS_DEFAULT, 0},        {"lavapipe", "", SNT_NUMERICS_FAST, 0},
+                 {"lavapipe", "", SNT_NUMERICS_STRICT, SMALL},     {"lavapipe", "", SNT_NUMERICS_REPRODUCIBLE, SMALL},
+                 {"lavapipe", "div", SNT_NUMERICS_DEFAULT, SMALL}, {"rusticl", "", SNT_NUMERICS_DEFAULT, 0},
+                 {"swiftshader", "", SNT_NUMERICS_DEFAULT, SMALL}, {"dgpu", "", SNT_NUMERICS_DEFAULT, SMALL}};
+  static float w[SIZE], kept[SIZE];
+  for (uint32_t i = 0; i < SIZE; i++) w[i] = kept[i] = i % EACH ? 0.5f : i % 2 ? -0x1p-149f : 0x1.fffffcp-127f;
+  for (uint32_t i = 0; i < IR_COUNT(rows_of); i++) {
+    const snt_compile_info info = {.head = SNT_HEAD(compile_info), .numerics = rows_of[i].mode};
+    api_memory memory = {0};
+    snt_context *c = api_context(&memory);
+    snt_diag diag = {.head = SNT_HEAD(diag)};
+    snt_graph *g = NULL;
+    snt_profile *profile = NULL;
+    snt_program *p = NULL;
+    snt_result r = snt_graph_create(c, &g);
+    if (r == SNT_OK) build_small(g, w, rows_of[i].other);
+    if (r == SNT_OK) r = snt_profile_builtin(c, rows_of[i].profile, &profile);
+    if (r == SNT_OK) r = snt_compile(g, profile, &info, &p, &diag);
+    const uint32_t count = r == SNT_OK ? denormals_of(p) : UINT32_MAX;
+    tap_ok(count == rows_of[i].count && !memcmp(w, kept, sizeof w), "%s, mode %u, %s: %u denormals of %u", rows_of[i].profile,
+           rows_of[i].mode, *rows_of[i].other ? rows_of[i].other : "a product alone", count, rows_of[i].count);
+    snt_program_destroy(p);
+    snt_profile_destroy(profile);
+    snt_graph_destroy(g);
+    snt_context_destroy(c);
+    if (atomic_load(&memory.live)) tap_ok(false, "nothing is kept");
+  }
+}
+
 int main(void) {
   snt_context *c = NULL;
   api_devices devices;
   host_prepare_drivers(NULL);
   fill_weights();
+  test_denormals();
   if (!tap_is_int(snt_context_create(NULL, &c), SNT_OK, "a context")) return tap_done();
   api_find_devices(c, &devices);
   snt_context_destroy(c);
