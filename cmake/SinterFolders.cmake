@@ -1,7 +1,8 @@
 # What a source folder becomes: an object library, or programs.
 
-# gcc's passes that make code longer even where it is to be short: what moves out of loops or is kept in other registers has to be saved.
-set(SINTER_ROOMY -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves -ftree-sra -fipa-sra)
+# gcc's passes that make code longer even where it is to be short: what moves out of loops or is kept in other registers has to be saved,
+# and tables of addresses are longer than comparisons.
+set(SINTER_ROOMY -fmove-loop-invariants -ftree-loop-im -ftree-dominator-opts -fcaller-saves -ftree-sra -fipa-sra -fjump-tables)
 list(TRANSFORM SINTER_ROOMY REPLACE "^-f" "-fno-" OUTPUT_VARIABLE SINTER_TIGHT)
 # What of -O2 makes code longer, and compilations no shorter (2.5 KB).
 set(SINTER_NO_GROWTH -freorder-blocks-algorithm=simple -fno-tree-slp-vectorize -fno-tree-vrp)
