@@ -12,8 +12,7 @@ enum {
   ITEMS_BESIDE = 32       /* such results of a group whose items are lanes: a line of theirs */
 };
 
-/* `results` sums of `terms` each, `beside` of them one group's. Axes first .. end - 1, the outermost that are reduced and lie beside each other, have
-   `length` places. */
+/* `results` sums of `terms` each, `beside` of them one group's. Axes first .. end - 1, the outermost that are reduced, have `length` places. */
 typedef struct reduction {
   uint32_t axes, first, end; /* axes: a bit each */
   int64_t length, terms, results, beside;
@@ -22,7 +21,7 @@ typedef struct reduction {
 static bool read_reduction(const rebuild *r, const ir_tensor *operand, reduction *d) {
   uint32_t count;
   const ir_expr *axes = ir_attr_ints(r->from, r->node, IR_ATTR_axes, &count);
-  *d = (reduction){.length = 1, .terms = 1, .results = 1, .beside = 1};
+  *d = (reduction){.terms = 1, .results = 1, .beside = 1};
   for (uint32_t i = 0; i < count; i++) d->axes |= 1u << axes[i];
   for (uint32_t i = 0; i < operand->rank; i++) {
     const int64_t extent = operand->dims[i];
@@ -34,8 +33,13 @@ static bool read_reduction(const rebuild *r, const ir_tensor *operand, reduction
   const int64_t line = schedule_is_explicit(r->c) ? FUSION_LINE / (int64_t)sizeof(float) : ITEMS_BESIDE;
   if (d->beside > line) d->beside = line;
   while (d->first < operand->rank && !(d->axes >> d->first & 1)) d->first++;
-  for (d->end = d->first; d->axes >> d->end & 1; d->end++) d->length *= operand->dims[d->end];
   return true;
+}
+
+/* The outermost axis that is reduced, or all that lie beside each other from there on. */
+static void take_axes(reduction *d, const ir_tensor *operand, bool all) {
+  d->length = 1;
+  for (d->end = d->first; (d->axes >> d->end & 1) && (all || d->end == d->first); d->end++) d->length *= operand->dims[d->end];
 }
 
 /* The divisor of the length nearest to `wanted` parts, 1 if none is useful. */
@@ -54,13 +58,17 @@ static uint32_t in_two_stages(rebuild *r) {
   reduction d;
   if (!read_reduction(r, operand, &d) || d.terms * d.beside < LONG_REDUCTION) return 0;
   const int64_t groups = (d.results + d.beside - 1) / d.beside;
-  const uint32_t rank = operand->rank - (d.end - d.first) + 2;
   const cost_profile *p = r->c->options->profile;
-  const bool shared = d.beside > 1 && !schedule_is_explicit(r->c) &&
-                      !(p->max_trips && d.terms > p->max_trips); /* by the items of a group */
-  if (groups * 2 > wanted || (shared && groups * 2 >= (int64_t)p->units) || rank > SNT_MAX_RANK) return 0;
-  const int64_t parts = pick_parts(&d, wanted / groups);
-  if (parts == 1) return 0;
+  const bool columns = d.beside > 1, explicit_lanes = schedule_is_explicit(r->c);
+  const bool shared = columns && !explicit_lanes && !(p->max_trips && d.terms > p->max_trips); /* by the items of a group */
+  if (groups * 2 > wanted || (shared && groups * 2 >= (int64_t)p->units)) return 0;
+  /* One item's sums of sums are near, and stay so; of one axis parts are nearer than what it adds one after another. */
+  if (columns && explicit_lanes && (d.axes & (d.axes - 1))) return 0;
+  /* Down columns by the outermost axis alone, if it will do: sums of sums stay nearer to what they are. */
+  int64_t parts = 1;
+  for (uint32_t all = !columns; all < 2 && parts == 1; all++) take_axes(&d, operand, all), parts = pick_parts(&d, wanted / groups);
+  const uint32_t rank = operand->rank - (d.end - d.first) + 2;
+  if (parts == 1 || rank > SNT_MAX_RANK) return 0;
   ir_expr dims[SNT_MAX_RANK];
   int64_t inner[SNT_MAX_RANK], outer = d.first;
   uint32_t count = 0, to = 0;

@@ -135,7 +135,8 @@ bool kir_mma_size(const char *text, kir_mma *out); /* "16x16x16", to its end or 
 uint32_t kir_live_words(const kir_kernel *);
 /* Instruction mix: operations of the kernel per item weighted by literal trip counts (run-time trips count as `trips`). */
 typedef struct kir_mix {
-  double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers, trips; /* trips: of all its loops */
+  double flops, special, loads, stores, bytes_loaded, bytes_stored, integer, barriers,
+      trips; /* trips: of all its loops, of an if the side that has more */
 } kir_mix;
 void kir_count_mix(const kir_kernel *, double trips, kir_mix *out);
 /* Where all its loops together may have more than three quarters of so many trips: several bodies a trip (up to 32) in each that has no other inside. */

@@ -1,4 +1,4 @@
-/* The instruction mix of one item: each operation times the trips of the loops around it; both sides of an if count. */
+/* The instruction mix of one item: each operation times the trips of the loops around it; both sides of an if count, but for trips. */
 #include "ir/kir_pass_private.h"
 
 static double lanes_of(const kir_kernel *k, const kir_inst *in) {
@@ -55,12 +55,13 @@ static void count_memory(const kir_kernel *k, const kir_inst *in, double weight,
   }
 }
 
-/* A loop that begins where an item stands has as many trips for the first one as if it began at 0. */
+/* A loop that begins where an item stands has as many trips for the first one as if it began at 0, unless it goes one by one: that is what
+   is left over behind whole vectors. */
 static double trips_of(const kir_kernel *k, uint32_t loop, double unknown) {
   int64_t hi, step;
   uint64_t known;
   if (kir_trip_count(k, kir_arg(k, loop, 0), kir_arg(k, loop, 1), kir_arg(k, loop, 2), &known)) return (double)known;
-  if (!kir_is_const(k, kir_arg(k, loop, 1), &hi, NULL) || !kir_is_const(k, kir_arg(k, loop, 2), &step, NULL) || step <= 0) return unknown;
+  if (!kir_is_const(k, kir_arg(k, loop, 1), &hi, NULL) || !kir_is_const(k, kir_arg(k, loop, 2), &step, NULL) || step <= 1) return unknown;
   return (double)((hi + step - 1) / step);
 }
 
@@ -72,7 +73,7 @@ static double trips_left(const kir_inst *loop, double trips) {
 
 void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   enum { MAX_DEPTH = 64 };
-  double weights[MAX_DEPTH + 1] = {1};
+  double weights[MAX_DEPTH + 1] = {1}, before[MAX_DEPTH + 1], other[MAX_DEPTH + 1]; /* trips: before an if, with one side of it */
   uint32_t type;
   kir_mma size;
   const double product = kir_mma_named(k->needs, &type, &size) ? 2.0 * size.m * size.n * size.k : 0;
@@ -80,13 +81,19 @@ void kir_count_mix(const kir_kernel *k, double trips, kir_mix *out) {
   memset(out, 0, sizeof *out);
   for (uint32_t i = 1; i < k->insts.count; i++) {
     const kir_inst *in = kir_at(k, i);
-    const double weight = weights[depth < MAX_DEPTH ? depth : MAX_DEPTH];
-    if (in->op == KIR_end) depth--;
-    else if (in->op == KIR_if) depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = weight;
-    else if (in->op == KIR_loop) {
+    const uint32_t at = depth < MAX_DEPTH ? depth : MAX_DEPTH, in_it = at + (at < MAX_DEPTH);
+    const double weight = weights[at];
+    if (in->op == KIR_end) {
+      if (kir_at(k, in->index)->op == KIR_if && other[at] > out->trips) out->trips = other[at];
+      depth--;
+    } else if (in->op == KIR_else) {
+      other[at] = out->trips, out->trips = before[at];
+    } else if (in->op == KIR_if) {
+      depth++, weights[in_it] = weight, before[in_it] = other[in_it] = out->trips;
+    } else if (in->op == KIR_loop) {
       const double inside = weight * trips_of(k, i, trips);
       out->trips += trips_left(in, inside);
-      depth++, weights[depth < MAX_DEPTH ? depth : MAX_DEPTH] = inside;
+      depth++, weights[in_it] = inside;
     } else if (in->op == KIR_barrier) out->barriers += weight;
     else if (kir_ops[in->op].flags & KIR_MEM) count_memory(k, in, weight, out);
     else if ((kir_ops[in->op].flags & KIR_PURE) && !in->type.frag) count_arithmetic(k, in, weight, out);
