@@ -62,6 +62,8 @@ static uint32_t in_two_stages(rebuild *r) {
   const bool columns = d.beside > 1, explicit_lanes = schedule_is_explicit(r->c);
   const bool shared = columns && !explicit_lanes && !(p->max_trips && d.terms > p->max_trips); /* by the items of a group */
   if (groups * 2 > wanted || (shared && groups * 2 >= (int64_t)p->units)) return 0;
+  const double shortest = (double)(d.terms * d.results) * ir_dtypes[operand->dtype].bytes / p->dram_gbs; /* ns, where all take part */
+  if (shortest * ((double)wanted / (double)groups - 1) < p->launch_ns) return 0;
   /* One item's sums of sums are near, and stay so; of one axis parts are nearer than what it adds one after another. */
   if (columns && explicit_lanes && (d.axes & (d.axes - 1))) return 0;
   /* Down columns by the outermost axis alone, if it will do: sums of sums stay nearer to what they are. */

@@ -11,6 +11,7 @@ use Sinter;
 
 my %profile = ((map { $_ => $_ } 'pocl', 'lavapipe', 'dgpu', 'h200', 'swiftshader', 'rusticl'), wide => put('wide.profile', "base = pocl\nname = wide\nlanes = 16\nregisters = 32\n"),
                plain => put('plain.profile', "base = pocl\nname = plain\nlanes = 16\nregisters = 32\ncaps.permute = 0\n"),
+               single => put('single.profile', "base = lavapipe\nname = single\ngroup_shares = 0\n"),
                branching => put('branching.profile', "base = lavapipe\nname = branching\nboth_sides = 0\n"),
                ported => put('ported.profile', "base = pocl\nname = ported\nlanes = 16\nregisters = 32\nport_lanes = 8\n"),
                words => put('words.profile', "base = pocl\nname = words\nlanes = 16\nregisters = 32\ncaps.dot4 = 1\n"),
@@ -263,8 +264,10 @@ is($kernels, 2, 'nothing is fused that saves less than the profile asks for (lea
 is($kernels, 2, 'idle items of a wider workgroup have a price where items are masked');
 (undef, $kernels) = price(beside(), 'branching');
 is($kernels, 1, 'and none where they are not');
-(undef, $kernels) = price(read_both_ways(), 'lavapipe');
+(undef, $kernels) = price(read_both_ways(), 'single');
 is($kernels, 1, 'what two kernels of rows read is computed in both where they need one launch then');
+(undef, $kernels) = price(read_both_ways(), 'lavapipe');
+is($kernels, 2, 'not where a group has several rows, which shares none');
 (undef, $kernels) = price(read_both_ways(), 'branching');
 is($kernels, 2, 'not where their workgroups may differ');
 for my $rows (2, 12) {
