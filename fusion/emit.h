@@ -11,6 +11,7 @@
 enum { EMIT_BUCKETS = 256 };
 
 typedef enum { STAGE_PRIVATE, STAGE_REGS, STAGE_LOCAL, STAGE_WORKSPACE, STAGE_OUTPUT, STAGE_PACKED } stage_storage;
+enum { STAGE_PART = 16 }; /* elements: parts of a workspace begin at multiples */
 
 typedef struct emit_stage_entry {
   uint32_t node;

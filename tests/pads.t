@@ -30,6 +30,7 @@ my @cases = (
   ['stride', 1, 'strides of 2, many channels', conv(256, '20,20', '3,3', $plane)],
   ['line', 1, 'along one axis', conv(256, '181', '5', 'pads=[2,2], stride=[2]')],
   ['uneven', 0, 'channels that are no whole vectors', conv(252, '20,20', '3,3', $plane)],
+  ['lines', 0, 'whole vectors of 8 that are no whole lines: rows of a workspace begin aligned', conv(248, '20,20', '3,3', $plane)],
   ['half', 1, 'halves, cast on the way', conv(256, '20,20', '3,3', $plane, 'f16')],
   ['open', 0, 'open extents', conv(256, 'h,h', '3,3', $plane) =~ s/graph/symbols { h: min=1 max=64 multiple_of=1 hint=20 }\ngraph/r],
   ['small', 0, 'a copy that costs less than a launch', conv(32, '4,4', '3,3', $plane)],

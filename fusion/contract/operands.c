@@ -131,7 +131,7 @@ bool contract_can_store_pad(const contraction *t) {
   const ir_tensor *type = &ir_at(t->c->graph, t->staged[0])->type;
   int64_t elements;
   return expr_is_const(t->c->graph->pool, ir_tensor_elements(t->c->graph->pool, type), &elements) &&
-         type->dims[type->rank - 1] % t->lanes == 0 && type->dtype == t->type.base;
+         type->dims[type->rank - 1] % t->lanes == 0 && type->dims[type->rank - 1] % STAGE_PART == 0 && type->dtype == t->type.base;
 }
 
 /* Row by row of its last axis. */

@@ -113,7 +113,7 @@ void emit_stage_given(emit *e, const stage_info *info, uint32_t buffer, ir_expr 
 emit_stage_entry emit_stage_room(emit *e, const stage_info *info, uint32_t reuse) {
   ir_expr elements;
   emit_stage_entry s = lay_out(e, info, &elements);
-  elements = expr_mul(e->x, expr_ceil_div(e->x, elements, 16), 16); /* parts of a workspace start aligned */
+  elements = expr_mul(e->x, expr_ceil_div(e->x, elements, STAGE_PART), STAGE_PART);
   if (s.storage == STAGE_WORKSPACE) s.base = expr_add(e->x, s.base, expr_mul(e->x, info->group, elements));
   s.memory = stage_memory(e, &s, info, elements, reuse);
   return s;
