@@ -205,7 +205,7 @@ static void pick_parts_or_store(contraction *t, sharing *s) {
   const double least_gain = 0.95;
   sharing apart = *s;
   const double here = pick_parts(t, s);
-  if (!contract_can_store_pad(t)) return;
+  if (t->c->options->no_rewrites || !contract_can_store_pad(t)) return;
   t->staged_count = 0;
   if (pick_parts(t, &apart) + p->launch_ns + 2 * schedule_bytes(t->c, t->staged[0]) / p->dram_gbs < least_gain * here)
     *s = apart, t->stored_pad = t->staged[0];

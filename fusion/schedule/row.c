@@ -457,9 +457,9 @@ static uint32_t items_down(const row_job *j, uint32_t lanes, uint32_t *beside) {
   const int64_t divides = expr_multiple_of(x, inner);
   uint32_t axis = j->full.rank, width = LINE / lanes;
   while (!j->reduced[--axis]) continue;
-  if (inner >= 0 && inner < LINE) width = (uint32_t)inner / lanes;
-  while (width > 1 && divides % (width * lanes)) width /= 2;
-  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) || divides % (width * lanes)) return 1;
+  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) || divides % lanes) return 1;
+  while (divides / lanes % width) width--;
+  if (width == 1 && inner != (ir_expr)lanes) return 1; /* of a sector half would be read */
   const bool line = width * lanes == LINE;
   const double room = (double)cost_local_room(p) / (CELL * j->sweeps * width * lanes);
   const uint32_t items = line || p->max_items < MOST_ITEMS ? p->max_items : MOST_ITEMS;
