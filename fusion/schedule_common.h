@@ -24,6 +24,7 @@ uint32_t schedule_lanes(const fusion_context *);                    /* elements 
 uint32_t schedule_dear_lanes(const fusion_context *);
 /* Where work-items are lanes: results of one, a vector of four; where denormals are made of integers one: code is long then, and there is one copy of
    it, not four in a vector and another for the rest. */
+enum { SCHEDULE_LINE = 32 }; /* elements that memory gives items beside each other at once */
 uint32_t schedule_item_lanes(const fusion_context *);
 /* The same where vectors side by side are to wait for each other's operations less: only where what is read lies beside each other in so many. */
 uint32_t schedule_wide_lanes(const fusion_context *, const fusion_group *);

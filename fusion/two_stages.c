@@ -8,8 +8,7 @@
 enum {
   LONG_REDUCTION = 65536, /* elements that one group would walk */
   LEAST_TERMS = 1024,     /* of a part */
-  LEAST_ROWS = 64,        /* of a part whose results lie beside each other: items below each other share them (schedule/row.c) */
-  ITEMS_BESIDE = 32       /* such results of a group whose items are lanes: a line of theirs */
+  LEAST_ROWS = 64         /* of a part whose results lie beside each other: items below each other share them (schedule/row_items.c) */
 };
 
 /* `results` sums of `terms` each, `beside` of them one group's. Axes first .. end - 1, the outermost that are reduced, have `length` places. */
@@ -30,7 +29,7 @@ static bool read_reduction(const rebuild *r, const ir_tensor *operand, reduction
     *(reduced ? &d->terms : &d->results) *= extent;
     d->beside = reduced ? 1 : d->beside * extent;
   }
-  const int64_t line = schedule_is_explicit(r->c) ? FUSION_LINE / (int64_t)sizeof(float) : ITEMS_BESIDE;
+  const int64_t line = schedule_is_explicit(r->c) ? FUSION_LINE / (int64_t)sizeof(float) : SCHEDULE_LINE;
   if (d->beside > line) d->beside = line;
   while (d->first < operand->rank && !(d->axes >> d->first & 1)) d->first++;
   return true;
@@ -61,7 +60,7 @@ static uint32_t in_two_stages(rebuild *r) {
   const cost_profile *p = r->c->options->profile;
   const bool columns = d.beside > 1, explicit_lanes = schedule_is_explicit(r->c);
   const bool shared = columns && !explicit_lanes && !(p->max_trips && d.terms > p->max_trips); /* by the items of a group */
-  if (groups * 2 > wanted || (shared && groups * 2 >= (int64_t)p->units)) return 0;
+  if (!groups || groups * 2 > wanted || (shared && groups * 2 >= (int64_t)p->units)) return 0;
   const double shortest = (double)(d.terms * d.results) * ir_dtypes[operand->dtype].bytes / p->dram_gbs; /* ns, where all take part */
   if (shortest * ((double)wanted / (double)groups - 1) < p->launch_ns) return 0;
   /* One item's sums of sums are near, and stay so; of one axis parts are nearer than what it adds one after another. */

@@ -68,4 +68,7 @@ $plan = slurp("$dir/kernels/plan.txt");
 like($plan, qr/^  scratch=0$/m, 'long rows: no memory beside the output');
 my ($wrong, $error) = says("$sinter run", $model, "--device interp --profile $kir --check");
 ok(!$wrong, 'long rows are right') or diag($error);
+# Of no results nothing is divided.
+my ($crashed, $opted) = says("$sinter opt", put('none.snt', graph('%x: f32[0,100000]', '%y = reduce.sum %x, axes=[1]')), '--run stages --profile h100');
+ok(!$crashed, 'a long reduction without results') or diag($opted);
 done_testing();

@@ -4,7 +4,6 @@
 #include "fusion/schedule/row_private.h"
 
 enum { AT_ONCE = 4, MOST_AT_ONCE = 8, SUMS = 4, FEW = 16 }; /* rows, of words; registers of sums; nodes of a row beside others */
-enum { LINE = 32 };                                         /* elements that memory gives items at once */
 
 /* ---- emission of one row (or of `lanes` neighbouring rows) ---- */
 
@@ -193,18 +192,6 @@ static uint32_t trips_written_out(row_job *j) {
              : 0;
 }
 
-/* Has a subgroup a row to itself, and do its sums meet in no local memory? */
-static bool is_of_subgroup(const row_job *j) {
-  const cost_profile *p = j->c->options->profile;
-  bool apart = j->rows >= 0 && j->items == p->caps.subgroup_size && p->caps.subgroup_arithmetic && schedule_has_subgroups(j->c) &&
-               !fusion_keeps_order(j->c->options);
-  for (uint32_t s = 0; s < j->sweeps && apart; s++) {
-    const ir_node *n = ir_at(j->c->graph, j->reduce[s]);
-    apart = n->type.dtype == SNT_F32 && (n->op == IR_OP_reduce_sum || n->op == IR_OP_reduce_max || n->op == IR_OP_reduce_min);
-  }
-  return apart;
-}
-
 /* Vectors along the row; the items of a group share it. */
 static void emit_shared_row(row_job *j) {
   emit *e = j->e;
@@ -346,22 +333,10 @@ static snt_result build_rows_explicit(row_job *j) {
   return finish(j, j->groups);
 }
 
-static uint32_t least_items(const cost_profile *p) { return p->subgroup_max > 8 ? p->subgroup_max : 8; }
-
-/* Items of a group, each with `lanes` neighbouring rows: no more than there is work for, and few enough that there are groups for the device. */
-static uint32_t items_beside(const fusion_context *c, int64_t inner, int64_t outer, uint32_t lanes) {
-  const cost_profile *p = c->options->profile;
-  const uint32_t least = least_items(p);
-  uint32_t items = (uint32_t)p->group_items;
-  while (items > 8 && (int64_t)(items / 2) * lanes >= inner) items /= 2;
-  while (items > least && (double)inner / ((double)items * lanes) * (double)outer < p->min_groups) items /= 2;
-  return p->max_items && items > p->max_items ? p->max_items : items;
-}
-
 /* Short rows: an item does a row, so that a workgroup has work for all of its lanes. */
 static snt_result build_rows_items(row_job *j) {
   expr_pool *x = j->c->graph->pool;
-  const uint32_t items = items_beside(j->c, schedule_hint(x, j->rows), 1, 1);
+  const uint32_t items = row_items_beside(j->c, schedule_hint(x, j->rows), 1, 1);
   row_drop_shared_stages(j, true);
   j->items = 1;
   j->groups = expr_ceil_div(x, j->rows, (ir_expr)items);
@@ -375,32 +350,13 @@ static snt_result build_rows_items(row_job *j) {
   return finish(j, j->groups);
 }
 
-/* Rows that begin anywhere hold no vectors: where items read memory together, neighbours take neighbouring elements. */
-static bool lies_apart(const row_job *j) {
-  const cost_profile *p = j->c->options->profile;
-  return p->reads == COST_READS_STORAGE && p->local_bytes > 0 && !fusion_keeps_order(j->c->options) &&
-         expr_multiple_of(j->c->graph->pool, j->columns) % 4;
-}
-
-/* Vectors of an item along a row: several side by side where they leave no tail and a sweep enough trips. */
-static uint32_t lanes_along(const row_job *j, int64_t columns) {
-  enum { TRIPS = 8 };
-  const uint32_t wide = schedule_wide_lanes(j->c, j->group);
-  const double items = j->c->options->profile->row_items;
-  const int64_t trip = wide * (int64_t)(items > 1 ? items : 1);
-  if (columns < 4 || lies_apart(j)) return 1;
-  return wide < 4 || fusion_keeps_order(j->c->options) || columns < TRIPS * trip || expr_multiple_of(j->c->graph->pool, j->columns) % trip
-             ? 4
-             : wide;
-}
-
 static snt_result build_rows_lanes(row_job *j) {
   enum { SHORT = 16, WARP = 32, TREE_ITEMS = 8 /* partial sums of a fixed order: emit/reduce.c */ };
   fusion_context *c = j->c;
   expr_pool *x = c->graph->pool;
   const cost_profile *p = c->options->profile;
   const int64_t columns = schedule_hint(x, j->columns), rows = schedule_hint(x, j->rows);
-  j->lanes = lanes_along(j, columns);
+  j->lanes = row_lanes_along(j, columns);
   j->items = (uint32_t)p->row_items;
   if (fusion_keeps_order(c->options)) {
     uint32_t most = columns < SHORT ? 1 : TREE_ITEMS;
@@ -416,7 +372,7 @@ static snt_result build_rows_lanes(row_job *j) {
   if (j->items > 1 && fusion_keeps_order(c->options)) row_leave_to_last(j); /* each item takes what is left over */
   else if (j->items > 1) row_drop_shared_stages(j, false);
   j->groups = j->rows;
-  if (is_of_subgroup(j)) j->group_var = emit_shares(j->e, &j->groups, &j->item);
+  if (row_is_of_subgroup(j)) j->group_var = emit_shares(j->e, &j->groups, &j->item);
   else j->group_var = emit_group(j->e, j->groups), j->item = emit_item(j->e, 0, j->items);
   if (row_fits_aligned(j)) row_go_to_aligned(j);
   else row_go_to(j, j->group_var);
@@ -437,39 +393,12 @@ static void emit_across(row_job *j, const ir_expr *outer_at, ir_expr inner, uint
   if (j->vectors > 1) emit_rows(j, at, j->vectors, &how);
   else {
     reduce_row(j, &how);
-    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, kir_id(e->k, KIR_local, j->down), kir_const_int(e->k, kir_t(SNT_U32, 1), 0))
-                                       : 0;
+    const uint32_t lead = j->items > 1 ? kir_2(e->k, KIR_eq, emit_expr(e, j->item), kir_const_int(e->k, kir_t(SNT_U32, 1), 0)) : 0;
     if (lead) emit_if(e, lead);
     store_rows(j, at, 1);
     if (lead) emit_if_end(e);
   }
   emit_scalar_lanes(e);
-}
-
-/* Rows that the items of a group walk down at a time, where the columns alone would leave most of the device idle: items beside each other have one line of
-   memory of a row, or as much of it as divides the columns, and the sums of those below each other meet in local memory. 1: each walks down alone. */
-static uint32_t items_down(const row_job *j, uint32_t lanes, uint32_t *beside) {
-  enum { LEAST = 16, MOST = 64, MOST_ITEMS = 256, TRIPS = 4, CELL = 12 /* bytes: an extremum and its place */ };
-  const expr_pool *x = j->c->graph->pool;
-  const cost_profile *p = j->c->options->profile;
-  const double wanted = p->min_groups * p->row_items * lanes / (double)schedule_hint(x, j->rows);
-  const ir_expr inner = j->kept[j->kept_rank - 1];
-  const int64_t divides = expr_multiple_of(x, inner);
-  uint32_t axis = j->full.rank, width = LINE / lanes;
-  while (!j->reduced[--axis]) continue;
-  if (fusion_keeps_order(j->c->options) || j->staged_count || row_has_full_outputs(j) || divides % lanes) return 1;
-  while (divides / lanes % width) width--;
-  if (width == 1 && inner != (ir_expr)lanes) return 1; /* of a sector half would be read */
-  const bool line = width * lanes == LINE;
-  const double room = (double)cost_local_room(p) / (CELL * j->sweeps * width * lanes);
-  const uint32_t items = line || p->max_items < MOST_ITEMS ? p->max_items : MOST_ITEMS;
-  const uint32_t least = width * LEAST < least_items(p) ? (least_items(p) + width - 1) / width : LEAST;
-  uint32_t down = line ? MOST : MOST_ITEMS;
-  while (down >= least && (down > wanted || down > room || down * width > items || down * TRIPS > schedule_hint(x, j->full.dims[axis])))
-    down /= 2;
-  if (down < least) return 1;
-  *beside = width;
-  return down;
 }
 
 /* Which rows the work-item, or each of its vectors, does: `unit` of parts * outer. */
@@ -569,9 +498,10 @@ static snt_result build_across(row_job *j) {
   const bool explicit_lanes = schedule_is_explicit(c);
   const ir_expr inner = j->kept[j->kept_rank - 1], outer = schedule_product(x, j->kept_rank - 1, j->kept);
   uint32_t lanes = explicit_lanes ? schedule_row_lanes(c, j->group) : schedule_item_lanes(c);
-  while (lanes > 1 && (lanes > schedule_hint(x, inner) || (!explicit_lanes && inner >= 0 && inner < LINE && inner % lanes))) lanes /= 2;
-  uint32_t items = explicit_lanes ? 1 : items_beside(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
-  j->items = explicit_lanes ? 1 : items_down(j, lanes, &items);
+  while (lanes > 1 && (lanes > schedule_hint(x, inner) || (!explicit_lanes && inner >= 0 && inner < SCHEDULE_LINE && inner % lanes)))
+    lanes /= 2;
+  uint32_t items = explicit_lanes ? 1 : row_items_beside(c, schedule_hint(x, inner), schedule_hint(x, outer), lanes);
+  j->items = explicit_lanes ? 1 : row_items_down(j, lanes, &items);
   j->down = items > 1;
   if (j->items > 1) j->item = emit_item(e, j->down, j->items);
   j->vectors = vectors_at_once(j, inner, lanes);

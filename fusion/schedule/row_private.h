@@ -66,6 +66,12 @@ bool row_fits_aligned(const row_job *);
 void row_go_to_aligned(row_job *); /* the group's row; sets `start` */
 void row_store_aligned(row_job *, const sweep *);
 
+/* ---- how many items share rows, and in which vectors (schedule/row_items.c) ---- */
+bool row_is_of_subgroup(const row_job *); /* has a subgroup a row to itself, and do its sums meet in no local memory? */
+uint32_t row_items_beside(const fusion_context *, int64_t inner, int64_t outer, uint32_t lanes);
+uint32_t row_lanes_along(const row_job *, int64_t columns);
+uint32_t row_items_down(const row_job *, uint32_t lanes, uint32_t *beside);
+
 /* ---- what to keep of a row (schedule/row_stages.c) ---- */
 bool row_find_kept(row_job *);                           /* marks what each sweep needs and chooses stages; false: out of host memory */
 uint32_t row_find_stage(const row_job *, uint32_t node); /* staged_count: none */

@@ -61,8 +61,9 @@ static double trips_of(const kir_kernel *k, uint32_t loop, double unknown) {
   int64_t hi, step;
   uint64_t known;
   if (kir_trip_count(k, kir_arg(k, loop, 0), kir_arg(k, loop, 1), kir_arg(k, loop, 2), &known)) return (double)known;
-  if (!kir_is_const(k, kir_arg(k, loop, 1), &hi, NULL) || !kir_is_const(k, kir_arg(k, loop, 2), &step, NULL) || step <= 1) return unknown;
-  return (double)((hi + step - 1) / step);
+  if (!kir_is_const(k, kir_arg(k, loop, 1), &hi, NULL) || !kir_is_const(k, kir_arg(k, loop, 2), &step, NULL) || step <= 0) return unknown;
+  const double all = (double)((hi + step - 1) / step);
+  return step == 1 && unknown < all ? unknown : all;
 }
 
 /* Trips that are left of so many where several bodies are one, or all are written out. */
